@@ -76,7 +76,8 @@ REQUEST_HEADERS: Final[dict[str, Schema]] = {
         "Why the change is made; kept in history and audit. UTF-8.", maxLength=1000
     ),
     "Run-Id": _header(
-        "The run on whose behalf the change is made; kept in history and audit.", maxLength=128
+        "The run on whose behalf the change is made; kept in history and audit. UTF-8.",
+        maxLength=128,
     ),
 }
 # What a header of writes means on a read.

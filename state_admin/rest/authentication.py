@@ -4,6 +4,7 @@ Actor."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,6 +35,9 @@ def read_bearer(authorization: str) -> str:
 def read_run_id(environ: Mapping[str, Any]) -> str:
     """The Run-Id header: the run on whose behalf the caller acts."""
     run_id: str = environ.get("HTTP_RUN_ID", "")
+    # WSGI decodes headers as latin-1; clients send UTF-8, but the TypeScript client 0.1.0 sends latin-1.
+    with suppress(UnicodeError):
+        run_id = run_id.encode("latin-1").decode()
     return checked("Run-Id", scopes.check_id, run_id, BadRequest) if run_id else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -251,10 +252,17 @@ def test_blame__two_writers__each_has_the_paths_it_set(moved: Person, bob: Perso
     assert bob.api("GET", "/blame/notes/k").status_code == 200
 
 
-def test_run_id__header__is_in_history_audit_and_feed(moved: Person) -> None:
-    moved.api("PUT", "/state/notes/k", {"value": 1}, Run_Id="run-9")
-    assert moved.api("GET", "/history/notes/k").json()["items"][0]["run_id"] == "run-9"
-    assert moved.api("GET", "/audit?run_id=run-9").json()["items"][0]["key"] == "k"
+@pytest.mark.parametrize(
+    ("sent", "run_id"),
+    [(b"run-9", "run-9"), ("rü-日".encode(), "rü-日"), (b"r\xfc", "rü")],  # the last is latin-1
+)
+def test_run_id__header__is_in_history_audit_and_feed(
+    sent: bytes, run_id: str, moved: Person
+) -> None:
+    moved.api("PUT", "/state/notes/k", {"value": 1}, Run_Id=sent.decode("latin-1"))
+    assert moved.api("GET", "/history/notes/k").json()["items"][0]["run_id"] == run_id
+    found = moved.api("GET", f"/audit?{urlencode({'run_id': run_id})}").json()["items"]
+    assert found[0]["key"] == "k"
 
 
 def test_blame__deleted_or_missing_entry__is_empty(alice: Person) -> None:

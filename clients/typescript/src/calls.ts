@@ -218,7 +218,7 @@ export function oneLine(text: string): string {
 }
 
 /** Headers carry bytes: one character for each of the UTF-8. */
-function bytes(text: string): string {
+export function bytes(text: string): string {
   return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 }
 

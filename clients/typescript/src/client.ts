@@ -2,6 +2,7 @@
 
 import {
   RETRIES,
+  bytes,
   exchange,
   oneLine,
   pause,
@@ -96,7 +97,7 @@ export class Commonhold {
     refuseOthers("Commonhold", others, ["url", "token", "timeout_seconds", "retries", "run_id", "headers", "fetch"]);
     if (headers !== undefined && typeof headers !== "function") throw new TypeError("headers must be a function that returns headers");
     const base = origin(url);
-    const own = { Authorization: `Bearer ${credentials(token)}`, ...(run_id ? { "Run-Id": oneLine(run_id) } : {}) };
+    const own = { Authorization: `Bearer ${credentials(token)}`, ...(run_id ? { "Run-Id": bytes(oneLine(run_id)) } : {}) };
     this.settings = {
       base,
       headers: () => ({ ...headers?.(), ...own }),

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 18b5a3b751041497cd341c9ccad4c8b111adb6afeb3cb32559757de0076529fd
+// sha256 of docs/openapi.json: 32a0ef4339f54e90c2576b43cc861971632dac86e0bad18fe294e72f26bfaa6e
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -9782,7 +9782,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -9825,7 +9825,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -9896,7 +9896,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -9939,7 +9939,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10007,7 +10007,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -10047,7 +10047,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -10152,7 +10152,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10222,7 +10222,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10255,7 +10255,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10380,7 +10380,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10444,7 +10444,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10500,7 +10500,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10619,7 +10619,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10659,7 +10659,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10769,7 +10769,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -10806,7 +10806,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -10870,7 +10870,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -10929,7 +10929,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10966,7 +10966,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -10999,7 +10999,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11036,7 +11036,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11073,7 +11073,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11109,7 +11109,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -11184,7 +11184,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11265,7 +11265,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11353,7 +11353,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -11415,7 +11415,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11458,7 +11458,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11495,7 +11495,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11531,7 +11531,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11637,7 +11637,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11693,7 +11693,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11764,7 +11764,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11871,7 +11871,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -11925,7 +11925,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12006,7 +12006,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12049,7 +12049,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -12092,7 +12092,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12173,7 +12173,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -12245,7 +12245,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12360,7 +12360,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -12427,7 +12427,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12467,7 +12467,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12506,7 +12506,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12546,7 +12546,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12584,7 +12584,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12656,7 +12656,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12696,7 +12696,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12768,7 +12768,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -12841,7 +12841,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -12930,7 +12930,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -13018,7 +13018,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13072,7 +13072,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13120,7 +13120,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -13215,7 +13215,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13311,7 +13311,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13385,7 +13385,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13443,7 +13443,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13556,7 +13556,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -13607,7 +13607,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -13676,7 +13676,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13721,7 +13721,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13848,7 +13848,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13957,7 +13957,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -13995,7 +13995,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14051,7 +14051,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14092,7 +14092,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14197,7 +14197,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14239,7 +14239,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14277,7 +14277,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14365,7 +14365,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14578,7 +14578,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14648,7 +14648,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -14710,7 +14710,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14753,7 +14753,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -14957,7 +14957,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -15020,7 +15020,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15063,7 +15063,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15139,7 +15139,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15175,7 +15175,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15224,7 +15224,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15261,7 +15261,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15298,7 +15298,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15364,7 +15364,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path?: never;
@@ -15435,7 +15435,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {
@@ -15472,7 +15472,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
                 "Change-Reason"?: string;
-                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
                 "Run-Id"?: string;
             };
             path: {

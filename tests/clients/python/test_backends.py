@@ -81,6 +81,16 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryBackend | F
     return made
 
 
+def test_backend__changed_value_of_a_conflict__is_not_stored(
+    backend: MemoryBackend | FileBackend,
+) -> None:
+    backend.put("team_context", "k", {"count": 1})
+    with pytest.raises(VersionConflict) as refused:
+        backend.put("team_context", "k", {"count": 2}, if_version=0)
+    refused.value.theirs["count"] = 3
+    assert backend.get("team_context", "k").value == {"count": 1}
+
+
 def test_profile_key__of_a_class__has_its_namespace_and_its_own_default() -> None:
     assert (TeamContext.KEY, Prefs.KEY) == ("team_context", "user.prefs")
     one, other = Prefs(), Prefs(theme="light")

@@ -48,9 +48,8 @@ class _LocalBackend:
             record = self._load(namespace, name("key", key))
             actual = record["version"] if record["exists"] else 0
             if if_version is not None and if_version != actual:
-                raise VersionConflict.of(
-                    if_version, actual, theirs=record["value"], yours=copy.deepcopy(value)
-                )
+                theirs, yours = copy.deepcopy((record["value"], value))
+                raise VersionConflict.of(if_version, actual, theirs=theirs, yours=yours)
             written = {
                 "value": documents.load(documents.encode(value)),
                 "version": record["version"] + 1,

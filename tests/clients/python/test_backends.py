@@ -18,6 +18,7 @@ import pytest
 from commonhold import (
     KV,
     FileBackend,
+    InvalidArgument,
     KeyDecode,
     KeyEncode,
     Kv,
@@ -89,6 +90,14 @@ def test_backend__changed_value_of_a_conflict__is_not_stored(
         backend.put("team_context", "k", {"count": 2}, if_version=0)
     refused.value.theirs["count"] = 3
     assert backend.get("team_context", "k").value == {"count": 1}
+
+
+def test_edit__no_attempts__is_refused(backend: MemoryBackend | FileBackend) -> None:
+    access = ProfileAccess(backend)
+    with pytest.raises(InvalidArgument), access.edit(TeamContext, "k", attempts=0) as team:
+        team.goal = "lost"
+    with pytest.raises(InvalidArgument):
+        access.edit(TeamContext, "k", lambda team: TeamContext(goal="lost"), attempts=0)
 
 
 def test_profile_key__of_a_class__has_its_namespace_and_its_own_default() -> None:

@@ -212,6 +212,7 @@ def settle_steps(
                 ],
                 hint="Both sides changed the same value. Nothing was written.",
             )
+    raise InvalidArgument("attempts must be at least 1")
 
 
 def _compare_and_set(

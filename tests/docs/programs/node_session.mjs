@@ -10,3 +10,12 @@ globalThis.nextBlock = async (number) => {
   writeSync(Number(process.env.GUIDE_RESULTS), `${number}\n`);
   await commands.next();
 };
+
+// Pages that call a model of OpenAI run without a key and without the network.
+const send = globalThis.fetch;
+globalThis.fetch = async (resource, options) => {
+  const { host } = new URL(resource instanceof Request ? resource.url : resource);
+  if (host !== "api.openai.com") return send(resource, options);
+  const message = { role: "assistant", content: "Faro" };
+  return Response.json({ choices: [{ message, finish_reason: "stop" }] });
+};

@@ -170,14 +170,15 @@ WITH x AS (
 # A reported read of a version that does not exist yet is not inserted. The caller detects it by the
 # count, as it does a repeated message id. `held` is the entry's version in the statement's snapshot.
 # `made` waits for `closed` by reading its count: a key has at most one current value
-# (state_values_current), so the old one must be closed before the new one is inserted.
+# (state_values_current), so the old one must be closed before the new one is inserted. now() is when
+# the transaction began, which may be before the last change.
 _ADVANCE = f"""{_MOVES}
 , t AS (
     UPDATE threads SET
         revision = revision + 1,
         message_count = message_count + x.new_messages,
         context_tokens = context_tokens + x.new_tokens,
-        updated_at = now()
+        updated_at = greatest(threads.updated_at, now())
     FROM x WHERE threads.id = x.thread
     RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
 ), w AS (
@@ -199,7 +200,7 @@ _ADVANCE = f"""{_MOVES}
 , ran AS (
     UPDATE runs r SET
         last_revision = t.revision,
-        updated_at = now(),
+        updated_at = greatest(r.updated_at, now()),
         flagged_at = NULL,
         lease_expires_at = CASE WHEN r.status IN ('created', 'running')
             THEN now() + r.lease_seconds * interval '1 second' ELSE r.lease_expires_at END,
@@ -251,7 +252,7 @@ _APPEND = f"""{_MOVES}
     UPDATE threads SET
         message_count = message_count + x.new_messages,
         context_tokens = context_tokens + x.new_tokens,
-        updated_at = now()
+        updated_at = greatest(threads.updated_at, now())
     FROM x WHERE threads.id = x.thread
     RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
 ), {_INSERT_MESSAGES}

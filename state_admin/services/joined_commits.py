@@ -219,7 +219,7 @@ def _plan(
         reason=call.reason,
     )
     run.last_revision, run.flagged_at = thread.revision + 1, None
-    run.updated_at = opened.at
+    run.updated_at = max(run.updated_at, opened.at)
     if run.status in IN_PROGRESS:
         run.lease_expires_at = opened.at + timedelta(seconds=run.lease_seconds)
     committed = Committed(

@@ -22,7 +22,7 @@ from state_admin.services.errors import (
 )
 from state_admin.services.runs import RunChange
 from tests import builders
-from tests.builders import Person, commit, make_run, make_state_key, make_thread, raw
+from tests.builders import Person, append, commit, make_run, make_state_key, make_thread, raw
 from tests.services.racing import race, split
 
 USER = {"role": "user", "content": "hi"}
@@ -180,6 +180,19 @@ def test_commit__successive_updates__accumulate_in_order(run: Person) -> None:
         do(run, {"counter": number, "plan": number, "notes": [number]})
     assert state(run) == {"counter": 6, "plan": 3, "notes": [1, 2, 3]}
     assert revision() == 4
+
+
+def test_commit__transaction_began_before_the_last_change__does_not_turn_back_its_times(
+    run: Person,
+) -> None:
+    started = Run.objects.select_related("thread").get()
+    assert started.created_at <= started.updated_at
+    assert started.thread.created_at <= started.thread.updated_at
+    do(run, {"counter": 1})
+    append(run.actor, "t1", {"role": "user", "content": "hello"})
+    now = Run.objects.select_related("thread").get()
+    assert now.updated_at >= started.updated_at
+    assert now.thread.updated_at >= started.thread.updated_at
 
 
 def test_commit__zero_update_and_same_value__are_revisions(run: Person) -> None:

@@ -366,15 +366,19 @@ def test_each__result__names_its_operation(notes: Person) -> None:
         op("get", "a"),
         op("delete", "b", reason="old"),
         op("patch", "a", {"x": 1}, reason="new"),
-        op("put", "z", 1),
+        op("put", "z", 1, reason="first"),
         op("get", "a", namespace="nowhere"),
+        op("patch", "z", {"x": 1}, if_version=2),
         atomic=False,
     )
-    assert [o.op for o in outcomes] == ["get", "delete", "patch", "put", "get"]
-    assert [o.version for o in outcomes] == [0, 2, 2, 1, 0]
-    assert [o.problem is None for o in outcomes] == [True, True, True, True, False]
-    reasons = dict(EntryRevision.objects.filter(version=2).values_list("entry__key", "reason"))
-    assert reasons == {"a": "new", "b": "old"}
+    assert [o.op for o in outcomes] == ["get", "delete", "patch", "put", "get", "patch"]
+    assert [o.version for o in outcomes] == [0, 2, 2, 1, 0, 0]
+    problems = [type(o.problem) for o in outcomes]
+    assert problems == [type(None)] * 4 + [NotRegistered, VersionConflict]
+    written = EntryRevision.objects.exclude(reason="").values_list(
+        "entry__key", "version", "reason"
+    )
+    assert set(written) == {("a", 2, "new"), ("b", 2, "old"), ("z", 1, "first")}
 
 
 def test_atomic__get_after_a_delete__returns_the_default(notes: Person) -> None:

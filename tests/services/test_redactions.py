@@ -133,6 +133,10 @@ def test_redact__every_version__is_marked_and_keeps_the_rest(leaked: Person) -> 
     past = leaked.api("GET", "/state/notes/k?at_version=1").json()
     assert (past["redacted_by"], past["valid"]) == ("alice", False)
     assert "redacted_at" not in leaked.api("GET", "/state/notes/k?at_version=3").json()
+    # The same key of another namespace contains what looks like a redacted value.
+    make_namespace(leaked.actor, "other")
+    leaked.api("PUT", "/state/other/k", {"value": TOMBSTONE})
+    assert "redacted_by" not in leaked.api("GET", "/state/other/k").json()
     audit = AuditRow.objects.get(action="entry.redact")
     assert (audit.version, audit.reason, audit.detail) == (
         5,

@@ -21,7 +21,8 @@ const TRY_AGAIN = new Set([429, 500, 502, 503, 504]);
  * the server, without gaps or repetitions. Store `cursor` to continue later.
  *
  * "Now" is when `open()` has resolved or, without it, when the first change is requested. Throws Gone if the cursor
- * has expired: watch from now on, then read the state. Use it in one loop at a time.
+ * has expired: watch from now on, then read the state. Leaving the loop ends the watch: a second loop gets nothing.
+ * To continue, create a watch with the `cursor` of this one.
  */
 export class Watch implements AsyncIterableIterator<Change> {
   cursor: string;

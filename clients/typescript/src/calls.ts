@@ -74,6 +74,11 @@ export function pause(retries: Retries, attempt: number): number {
   return Math.random() * Math.min(retries.longest_seconds, retries.first_seconds * 2 ** attempt);
 }
 
+/** `setTimeout` in seconds. It takes 24 days at most: instead of more, it would wait for 1 ms. */
+export function after(seconds: number, action: () => void): ReturnType<typeof setTimeout> {
+  return setTimeout(action, Math.min(seconds, 2_000_000) * 1000);
+}
+
 export async function sleep(seconds: number, signal?: AbortSignal): Promise<void> {
   await new Promise<void>((done, refuse) => {
     signal?.throwIfAborted();
@@ -81,10 +86,10 @@ export async function sleep(seconds: number, signal?: AbortSignal): Promise<void
       clearTimeout(timer);
       refuse(signal!.reason);
     });
-    const timer = setTimeout(() => {
+    const timer = after(seconds, () => {
       forget();
       done();
-    }, seconds * 1000);
+    });
   });
 }
 
@@ -234,7 +239,7 @@ async function within<R>(
   signal?.throwIfAborted();
   const controller = new AbortController();
   const late = new DOMException(`none within ${seconds} s`, "TimeoutError");
-  const timer = setTimeout(() => controller.abort(late), seconds * 1000);
+  const timer = after(seconds, () => controller.abort(late));
   const forget = onAbort(signal, () => controller.abort(signal!.reason));
   try {
     return await attempt(controller.signal);

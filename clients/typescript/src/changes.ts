@@ -1,6 +1,6 @@
 /** Following the change feed: server-sent events by fetch, over any number of connections. */
 
-import { address, isTransport, onAbort, pause, sleep, unreachable, type Settings } from "./calls.js";
+import { address, after, isTransport, onAbort, pause, sleep, unreachable, type Settings } from "./calls.js";
 import { refuseOthers, requireObject } from "./json.js";
 import { problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
@@ -101,7 +101,7 @@ export class Watch implements AsyncIterableIterator<Change> {
   private async connect(): Promise<number | undefined> {
     const { settings, filters, cursor } = this;
     const connection = (this.connection = new AbortController());
-    const timer = setTimeout(() => connection.abort(), this.silence * 1000);
+    const timer = after(this.silence, () => connection.abort());
     const headers = new Headers({ ...settings.headers(), ...(cursor ? { "Last-Event-ID": cursor } : {}) });
     try {
       const url = address(settings.base, { path: "/changes/stream", query: filters });
@@ -198,7 +198,7 @@ async function* read(
   let rest = "";
   try {
     for (;;) {
-      const timer = setTimeout(() => connection.abort(), silence * 1000);
+      const timer = after(silence, () => connection.abort());
       const { done, value } = await reader.read().finally(() => clearTimeout(timer));
       if (done) return;
       const lines = (rest + decoder.decode(value, { stream: true })).split("\n");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Gone, Unavailable, Unreachable } from "../dist/index.js";
+import { BadRequest, Gone, Unavailable, Unreachable } from "../dist/index.js";
 import { change, hangUp, hello, problem, serving, silence, stream } from "./server.mjs";
 
 async function take(watch, count) {
@@ -49,6 +49,12 @@ test("silence is a dead connection, before the first byte and after it", async (
   const { asked, state } = await serving(t, silence, stream([hello("c0")]), stream([hello("c0"), change("c1")]));
   assert.deepEqual(await take(state.watch({}, { heartbeat_timeout_seconds: 0.1 }), 1), ["c1"]);
   assert.ok(asked.length >= 3);
+});
+
+test("an endless wait is no short one", async (t) => {
+  const { state } = await serving(t, stream([hello("c0"), change("c1")]), problem("bad-request", 400));
+  assert.deepEqual(await take(state.watch({}, { heartbeat_timeout_seconds: Infinity }), 1), ["c1"]);
+  await assert.rejects(state.get("notes", "k", { wait: Infinity }), BadRequest);
 });
 
 test("after open() nothing is missed", async (t) => {

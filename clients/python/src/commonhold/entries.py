@@ -413,7 +413,8 @@ def list_changes(
     limit: int | None = None,
     **filters: Unpack[Filters],
 ) -> Call[Page[Change]]:
-    """A page of the feed after `cursor`. `next_cursor` is always present: continue with it."""
+    """A page of the feed after `cursor`. `next_cursor` is always present: continue with it. `every`
+    would never end, and not pause: to follow the feed, use `watch`."""
     query = query_of(filters) | given(cursor=cursor, wait=polling(wait), limit=limit)
     return Call("GET", "/changes", page_of(Change.read), query, wait=wait)
 

@@ -246,8 +246,10 @@ export class Commonhold {
   ): Promise<Outcome[]> {
     const body = { atomic, operations };
     const headers = { Prefer: minimal ? "return=minimal" : undefined };
-    const { results } = await this.send<{ results: Outcome[] }>({ method: "POST", path: "/state/batch", body, headers, ...options });
-    return results;
+    // Reads are safe to repeat; with a key, the server would store all values for a repetition.
+    const keyed = !Array.isArray(operations) || operations.some((each) => each?.op !== "get");
+    const call = { method: "POST", path: "/state/batch", body, headers, keyed, ...options } as const;
+    return (await this.send<{ results: Outcome[] }>(call)).results;
   }
 
   /** Current entries whose values contain the words and "phrases" of `text` and meet its conditions, such as `/price > 100`, and those of `where`. */

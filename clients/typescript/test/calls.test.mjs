@@ -326,6 +326,16 @@ test("an answer that is no JSON says so", async (t) => {
   await assert.rejects(state.me(), /is this the address of a Commonhold/);
 });
 
+test("a batch that only reads carries no idempotency key: the server would store the values", async (t) => {
+  const { asked, state } = await serving(t, json({ results: [] }));
+  const read = { op: "get", namespace: "notes", key: "a" };
+  await state.batch([read, read]);
+  await state.batch([read, { op: "delete", namespace: "notes", key: "a" }]);
+  const [reads, writes] = asked.map(({ headers }) => headers["idempotency-key"]);
+  assert.equal(reads, undefined);
+  assert.ok(writes);
+});
+
 test("a list awaited is a page, iterated all pages", async (t) => {
   const { asked, state } = await serving(
     t,

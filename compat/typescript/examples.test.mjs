@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 
@@ -26,3 +26,10 @@ for (const [name, printed] of [
     assert.match(stdout.trim(), printed);
   });
 }
+
+test("the example worker does not pay if the person refuses", async () => {
+  const text = await readFile(new URL("clients/typescript/examples/worker.mjs", root), "utf8");
+  await writeFile(`${folder}/refused.mjs`, text.replace('action: "resume"', 'action: "cancel"'));
+  const refused = run(process.execPath, [`${folder}/refused.mjs`], { timeout: 60_000 });
+  await assert.rejects(refused, /not permitted: cancelled/);
+});

@@ -22,7 +22,12 @@ await state.runs.change(run.id, {
 const [question] = (await state.runs.tickets(run.id)).items;
 // Usually a person decides, at /inbox.
 setTimeout(() => state.tickets.decide(question.id, { action: "resume" }), 100);
-const { status } = await state.tickets.get(question.id, { wait: 30 });
+let { status } = question;
+while (status === "pending") {
+  await state.dispatches.extend(work, { lease_seconds: 60 }); // else another worker claims it meanwhile
+  ({ status } = await state.tickets.get(question.id, { wait: 30 }));
+}
+if (status !== "resumed") throw new Error(`not permitted: ${status}`);
 
 const { revision } = await state.runs.commit(run.id, {
   updates: [spent.update(work.payload.eur)],

@@ -101,8 +101,8 @@ export class Watch implements AsyncIterableIterator<Change> {
   private async connect(): Promise<number | undefined> {
     const { settings, filters, cursor } = this;
     const connection = (this.connection = new AbortController());
-    const timer = after(this.silence, () => connection.abort());
     const headers = new Headers({ ...settings.headers(), ...(cursor ? { "Last-Event-ID": cursor } : {}) });
+    const timer = after(this.silence, () => connection.abort());
     try {
       const url = address(settings.base, { path: "/changes/stream", query: filters });
       const response = await settings.fetch(url, { headers, signal: connection.signal, cache: "no-store", redirect: "manual" });

@@ -57,6 +57,13 @@ test("an endless wait is no short one", async (t) => {
   await assert.rejects(state.get("notes", "k", { wait: Infinity }), BadRequest);
 });
 
+test("headers that cannot be sent are an error, and no timer keeps the program running", async (t) => {
+  const { client } = await serving(t, stream([hello("c0")]));
+  const timers = t.mock.method(globalThis, "setTimeout");
+  await assert.rejects(client({ headers: () => ({ tracestate: "日" }) }).watch().open(), TypeError);
+  assert.equal(timers.mock.callCount(), 0);
+});
+
 test("after open() nothing is missed", async (t) => {
   const { asked, state } = await serving(t, stream([hello("c0"), change("c1")]));
   const watch = await state.watch().open();

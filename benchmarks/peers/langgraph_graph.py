@@ -3,8 +3,8 @@
     PYTHON langgraph_graph.py postgres "host=… dbname=…" STEPS
     PYTHON langgraph_graph.py commonhold URL STEPS     (COMMONHOLD_TOKEN is set)
 
-Each step changes three small values beside a state of 50 KB. A checkpoint is stored before the next
-step starts. Prints the seconds of each step, and those of reading the newest 100 checkpoints.
+Each step changes three small values beside a state of 50 KB, which the first run with a server or
+database stores. A checkpoint is stored before the next step starts. Prints the seconds of each step, and those of reading the newest 100 checkpoints.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ def main() -> None:
     with open_saver(kind, where) as saver:
         saver.setup()
         graph = builder.compile(checkpointer=saver)
-        graph.invoke({"n": 0, **held}, config, durability="sync")
+        begun = graph.get_state(config).values
+        graph.invoke({"n": 0} if begun else {"n": 0, **held}, config, durability="sync")
         times.append(time.perf_counter())
         start = time.perf_counter()
         found = list(graph.get_state_history(config, limit=100))
         history = time.perf_counter() - start
-        assert len(found) == min(100, steps + 2), len(found)
+        assert len(found) >= min(100, steps + 2), len(found)
     seconds = [after - before for before, after in pairwise(times)]
     brought = len(json.dumps({name: {"n": 1, "text": noise(100)} for name in "abc"} | {"n": 1}))
     print(json.dumps({"seconds": seconds, "history": history, "brought": brought}))

@@ -31,6 +31,7 @@ def run_batch(call: Endpoint) -> HttpResponse:
     minimal = writes and prefers_minimal(call.request.META) and not call.dry_run
     results = [contract.BatchResult.of(each, minimal=minimal) for each in outcomes]
     response = answer(contract.BatchResults(results=results))
+    response.is_kept = any(each.op != "get" for each in body.operations)
     return mark_applied(response) if minimal else response
 
 

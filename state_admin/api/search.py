@@ -37,7 +37,9 @@ def search_entries(call: Endpoint) -> HttpResponse:
     )
     items = [contract.Hit.of_hit(hit, with_value=with_value) for hit in results.hits]
     cursor = None if results.after is None else page.cursor_to(results.after)
-    return answer(base.Page(items=items, next_cursor=cursor))
+    response = answer(base.Page(items=items, next_cursor=cursor))
+    response.is_kept = False
+    return response
 
 
 def _read_condition(pointer: str, condition: contract.Condition) -> Condition:

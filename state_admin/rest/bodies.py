@@ -244,11 +244,13 @@ class Response(HttpResponse):
     """An HTTP response with data for the server, which is not sent.
 
     `on_loop` continues it on the event loop (project/channel.py). `kept_content` is stored in place
-    of the content for a repeated request.
+    of the content for a repeated request. `is_kept`: whether anything is stored; not if the operation
+    has only read, because readers cannot write, and a repetition may read again.
     """
 
     on_loop: Callable[..., Awaitable[None]] | None = None
     kept_content: bytes | None = None
+    is_kept: bool = True
 
 
 def answer(data: msgspec.Struct, status: int = 200, *, etag: int | None = None) -> Response:

@@ -49,7 +49,7 @@ def once(
                 check()
                 return _replay(kept)
             response = work()
-            if response.status_code in NOT_KEPT:
+            if response.status_code in NOT_KEPT or not getattr(response, "is_kept", True):
                 transaction.set_rollback(True)
                 return response
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}

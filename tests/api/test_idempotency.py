@@ -113,6 +113,24 @@ def test_get__with_a_key__is_not_recorded(notes: Person) -> None:
     assert put(notes).status_code == 201
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/search", {"text": "first"}),
+        ("/state/batch", {"operations": [{"op": "get", "namespace": "notes", "key": "k"}]}),
+    ],
+)
+def test_post__that_only_reads__is_not_recorded(notes: Person, path: str, body: Any) -> None:
+    for value in ("first", "second"):
+        put(notes, value, key=value)
+        before = IdempotencyRecord.objects.count()
+        found = notes.api("POST", path, body, Idempotency_Key="once")
+        assert found.status_code == 200
+        assert IdempotencyRecord.objects.count() == before
+    if path == "/state/batch":
+        assert found.json()["results"][0]["entry"]["value"] == "second"
+
+
 @pytest.mark.parametrize("column", ["revoked_at", "expires_at"])
 def test_repeat__with_a_revoked_token__is_401_without_the_response(
     notes: Person, column: str

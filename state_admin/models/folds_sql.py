@@ -12,24 +12,28 @@ from state_admin.domain.boundaries import CutPoint, PendingToolCall, Turn
 from . import hot
 from .messages import Message
 
-# A compaction loads the messages that it summarizes into memory: at most so many bytes of them, or those
-# up to the first point at which the view may be cut. The next compaction continues.
+# A compaction loads the messages that it summarizes into memory: about so many bytes of them at most, or
+# those up to the first point at which the view may be cut. The next compaction continues.
 MOST_BYTES: Final = 32 << 20
+
+# The size of a message, without reading its body: the size that PostgreSQL stores, which may be
+# compressed, or the size of its text according to the estimate of its tokens.
+_BYTES: Final = "greatest(pg_column_size(body), 4 * estimated_tokens)"
 
 # `held` is the number of open calls of an id after each message that opens or answers it. It is
 # never below 0: a result of a call that is not open does not count.
-_LINES = """
+_LINES = f"""
 WITH seen AS (
     SELECT 0 AS part, folds_to AS seq, public_id, role, visibility, estimated_tokens, opens, answers,
-        octet_length(body::text) AS bytes
+        {_BYTES} AS bytes
     FROM messages WHERE id = %(summary)s
     UNION ALL
     SELECT 1, seq, public_id, role, visibility, estimated_tokens, opens, answers,
-        octet_length(body::text)
+        {_BYTES}
     FROM messages WHERE thread_id = %(thread)s AND folds_to IS NULL AND seq = %(carried)s
     UNION ALL
     SELECT 2, seq, public_id, role, visibility, estimated_tokens, opens, answers,
-        octet_length(body::text)
+        {_BYTES}
     FROM messages WHERE thread_id = %(thread)s AND folds_to IS NULL AND seq > %(folded)s
 ), lines AS (
     SELECT row_number() OVER (ORDER BY part, seq) - 1 AS at, * FROM seen
@@ -68,6 +72,8 @@ LEFT JOIN (
 """
 )
 
+# The last point up to which the messages fit, else the first point. A point up to which there are only the
+# previous summary and a retained message counts only if there is no other.
 _CUT_POINT = (
     _LINES
     + """

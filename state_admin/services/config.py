@@ -279,8 +279,7 @@ def _seal(
     if not faults:
         faults = _dangling(actor, kind, identity, value)
     refuse(faults, f"the value is not a valid record of {kind}")
-    text = values.dump(value)
-    return Raw(text, values.load(text)), fresh
+    return values.stored(values.dump(value)), fresh
 
 
 def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Fault]:

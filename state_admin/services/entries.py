@@ -179,7 +179,7 @@ def restore_entry(
         old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
         if not old.exists:
             raise NotFound(f"version {version} of {namespace}/{key} has no value")
-        value = Raw(old.value, values.load(old.value))
+        value = values.stored(old.value)
         reason = reason or f"restored version {version}"
         definition = find_definition(actor, namespace)
         return rewrite_value(

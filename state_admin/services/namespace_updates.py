@@ -34,26 +34,17 @@ def update_namespace(
     with transaction.atomic():
         rows = Namespace.objects.visible_to(actor).registered().filter(name=name)
         row = (rows if dry_run else rows.select_for_update(no_key=True)).first()
-        if row is None:
-            kept: dict[str, Any] = {"schema": "{}", "default": "null"}
-            if expected_version is None:
-                expected_version = 0
-        else:
-            kept = {"schema": row.schema or "{}", "default": row.default or "null"}
-            settings = {
-                **{column: getattr(row, column) for column in ("description", *LIMITS)},
-                **settings,
-            }
+        if row is not None:
+            kept = {column: getattr(row, column) for column in ("description", *LIMITS)}
+            settings = {**kept, **settings}
+        elif expected_version is None:
+            expected_version = 0
         return register_namespace(
             actor=actor,
             name=name,
-            schema=schema or _raw(kept["schema"]),
-            default=default or _raw(kept["default"]),
+            schema=schema or values.stored((row and row.schema) or "{}"),
+            default=default or values.stored((row and row.default) or "null"),
             expected_version=expected_version,
             dry_run=dry_run,
             **settings,
         )
-
-
-def _raw(text: str) -> Raw:
-    return Raw(text, values.load(text))

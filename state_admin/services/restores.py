@@ -18,7 +18,6 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import is_tombstone
 from state_admin.domain.scopes import ScopeKind
-from state_admin.domain.values import Raw
 from state_admin.models import Entry, Operation, clearing_sql, entries_sql, moments_sql
 from state_admin.models.entries import EntryQuerySet
 from state_admin.models.moments_sql import EntryAtMoment
@@ -131,7 +130,7 @@ def _plan(
         elif each.value is None or not values.same_text(each.then_value, each.value):
             action = "create" if each.value is None else "change"
             try:
-                value = Raw(each.then_value, values.load(each.then_value))
+                value = values.stored(each.then_value)
                 check_value(define(each.namespace), value)
             except Problem as refused:
                 action, problem = "refuse", refused

@@ -11,7 +11,6 @@ from django.db import transaction
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import is_tombstone
-from state_admin.domain.values import Raw
 from state_admin.models import AuditRow, Operation, clearing_sql, reverts_sql
 from state_admin.models.entries_sql import JoinedEntry
 from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
@@ -97,7 +96,7 @@ def _plan(
     if row.then_value == row.value and row.then_expires_at == row.expires_at:
         raise Conflict("its value did not change")
     definition = define(row.namespace)
-    check_value(definition, Raw(row.then_value, values.load(row.then_value)))
+    check_value(definition, values.stored(row.then_value))
     entry = new_entry(definition, row.key, row.then_value)._replace(ttl=None)
     return JoinedEntry(entry, expires_at=row.then_expires_at)
 

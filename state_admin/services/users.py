@@ -28,18 +28,17 @@ def make_login_link(user: User) -> str:
     return secret
 
 
-def cancel_login_links(user: User) -> int:
-    """Make the unused links of `user` invalid. Returns their number."""
-    return LoginLink.objects.filter(user=user, used_at=None).update(used_at=Now())
+def cancel_login_links(*users: User) -> int:
+    """Make the unused links of these users invalid. Returns their number."""
+    return LoginLink.objects.filter(user__in=users, used_at=None).update(used_at=Now())
 
 
 def cancel_links_of_new_members(*user_ids: int) -> None:
     """Make the unused links of users invalid who become members of another workspace, in the transaction
     that makes them members: admins of their other workspaces may have links, which would sign in to this
     one, too. Locks the accounts until its end, so that these admins create no more (members.guard_account)."""
-    accounts = User.objects.filter(pk__in=user_ids).order_by("pk")
-    for user in accounts.select_for_update(no_key=True):
-        cancel_login_links(user)
+    accounts = User.objects.filter(pk__in=user_ids).order_by("pk").select_for_update(no_key=True)
+    cancel_login_links(*accounts)
 
 
 def use_login_link(secret: str) -> User | None:

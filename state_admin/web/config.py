@@ -356,8 +356,7 @@ def _value(request: Request, kind: Kind, now: EntryView, text: str) -> Raw:
                 value[name] = request.POST.get(f"{slot.name}_value", "").strip()
             elif choice == "keep" and slot.is_set and name not in value:
                 value[name] = {"$secret": "keep"}
-    dumped = values.dump(value)
-    return Raw(dumped, values.load(dumped))
+    return values.stored(values.dump(value))
 
 
 def _draft(request: Request) -> Draft:

@@ -13,7 +13,6 @@ from django.urls import reverse
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind
-from state_admin.domain.values import Raw
 from state_admin.models import Operation
 from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services.config import delete_record, restore_record
@@ -160,7 +159,7 @@ def _write_again(
         actor=actor,
         namespace=namespace,
         key=key,
-        value=Raw(old.value, values.load(old.value)),
+        value=values.stored(old.value),
         precondition=precondition,
         ttl_seconds=seconds_left(old.expires_at),
         tags=tags,

@@ -224,8 +224,8 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
         register_namespace(
             actor=request.actor,
             name=name,
-            schema=_stored(old.schema or "{}"),
-            default=_stored(old.default or "null"),
+            schema=values.stored(old.schema or "{}"),
+            default=values.stored(old.default or "null"),
             plugin=namespace.plugin,
             expected_version=saved,
             expected_time=namespace.updated_at,
@@ -346,8 +346,8 @@ def namespace_reregister(request: Request, name: str) -> HttpResponse:
         register_namespace(
             actor=request.actor,
             name=name,
-            schema=_stored(namespace.schema or "{}"),
-            default=_stored(namespace.default or "null"),
+            schema=values.stored(namespace.schema or "{}"),
+            default=values.stored(namespace.default or "null"),
             plugin=namespace.plugin,
             expected_time=namespace.updated_at,
             reason="undo of unregistering",
@@ -358,10 +358,6 @@ def namespace_reregister(request: Request, name: str) -> HttpResponse:
     else:
         toast(request, f"Registered {name} again")
     return see_other(request, namespace_url(name))
-
-
-def _stored(text: str) -> Raw:
-    return Raw(text, values.load(text))
 
 
 urlpatterns = [

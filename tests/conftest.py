@@ -87,7 +87,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 # All tests of these folders, and all that use one of these fixtures, start processes.
 _SYSTEM_FOLDERS = {"availability", "docs", "e2e"}
-_SYSTEM_FIXTURES = {"cluster", "folder", "start"}
+_SYSTEM_FIXTURES = {
+    "cluster", "folder", "impatient", "live_server", "patient", "server", "shared", "start", "web",
+}  # fmt: skip
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,6 +20,8 @@ from tests.builders import Person, make_namespace, make_state_key, make_thread
 
 PACKAGE = "generated_client"
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -507,6 +507,7 @@ def test_broker__unreachable__is_reported(monkeypatch: pytest.MonkeyPatch) -> No
     assert find("broker").text == "redis://test: refused"
 
 
+@pytest.mark.system
 def test_database__unreachable__is_one_error_without_a_traceback(tmp_path: Path) -> None:
     key = tmp_path / "data" / "secret_key"
     key.parent.mkdir(mode=0o711)  # others may traverse it
@@ -523,6 +524,7 @@ def test_database__unreachable__is_one_error_without_a_traceback(tmp_path: Path)
     assert "sesame" not in doctor.output()
 
 
+@pytest.mark.system
 def test_data_folder__unusable__is_named(tmp_path: Path) -> None:
     """As of a server with a database and a key of its own, which starts without the folder."""
     (tmp_path / "file").touch()
@@ -539,6 +541,7 @@ def test_data_folder__unusable__is_named(tmp_path: Path) -> None:
     assert f"error    files: cannot be checked: {why}" in doctor.output()
 
 
+@pytest.mark.system
 def test_database__embedded_and_not_created__is_an_error_and_is_not_created(tmp_path: Path) -> None:
     """As if doctor ran without the environment of the server."""
     key = "SECRET_KEY"
@@ -571,6 +574,7 @@ def test_database__embedded_and_not_created__is_an_error_and_is_not_created(tmp_
     assert "COMMONHOLD_URL" not in output
 
 
+@pytest.mark.system
 def test_command__of_an_empty_embedded_database__says_which_database_it_used() -> None:
     """As if the command ran without the environment of the server."""
     arguments = ("manage.py", "create_token", "--role", "viewer", "--name", "x")

@@ -182,6 +182,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.system
 @pytest.mark.usefixtures("interruptible")
 def test_import__interrupted__is_one_word_without_a_traceback(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"

@@ -13,6 +13,8 @@ from django.conf import settings
 
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.system
+
 OTHER_PIPE = """
 import manage, django.core.management
 def fail(arguments):

@@ -110,6 +110,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", [None, *MISTAKES], ids=["as they are", *MISTAKES])
+@pytest.mark.system
 def test_files__checked_by_make__must_match_their_schemas(name: str | None, tmp_path: Path) -> None:
     if name and "observability" in name and shutil.which("promtool") is None:
         pytest.skip("promtool is not installed")

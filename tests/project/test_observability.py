@@ -107,6 +107,7 @@ def test_alerts__each__fires_in_a_test() -> None:
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+@pytest.mark.system
 def test_alerts__with_promtool__pass_their_tests() -> None:
     done = subprocess.run(
         [str(PROMTOOL), "test", "rules", *sorted(path.name for path in FOLDER.glob("*_test.yml"))],

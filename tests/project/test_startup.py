@@ -68,6 +68,7 @@ celery.run("beat", needs_tables=False)
 """
 
 
+@pytest.mark.system
 def test_beat__starts__imports_jobs_and_no_pages(tmp_path: Path) -> None:
     done = run_python(tmp_path, "-c", _START)
 

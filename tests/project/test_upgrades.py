@@ -220,6 +220,7 @@ def list_applied(last: str) -> list[tuple[str, str]]:
     return [key for key in nodes if key[0] != "state_admin" or key[1] <= last]
 
 
+@pytest.mark.system
 def test_migrations__since_the_first_release__run_beside_the_previous_version() -> None:
     rehearsal = rehearse(list_applied(FIRST_RELEASE))
 

@@ -258,6 +258,7 @@ for name, messages in json.load(sys.stdin).items():
 _SIZE = 1_000_000
 
 
+@pytest.mark.system
 def test_summary__of_a_megabyte_of_any_text__terminates() -> None:
     """In another process, because a backtracking expression cannot be interrupted."""
     pieces = [

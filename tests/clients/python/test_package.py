@@ -271,6 +271,7 @@ async def waiting(state: AsyncCommonhold) -> None:
 """
 
 
+@pytest.mark.system
 def test_types__of_results__are_exact_in_both_clients(tmp_path: Path) -> None:
     """Each `type: ignore` is a mistake that must be found: an unused one is an error too."""
     (tmp_path / "probe.py").write_text(PROBE)

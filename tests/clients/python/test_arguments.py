@@ -112,6 +112,7 @@ def test_memory_backend__value_not_json__is_refused_with_its_place() -> None:
         (lambda: NOWHERE.put("n", "k", 1, reason=5), "reason must be a str, not 5"),
         (lambda: NOWHERE.get("n", "k", wait=math.nan), "wait must be a number of seconds"),
         (lambda: NOWHERE.dispatches.claim(wait="3"), "wait must be a number of seconds"),
+        (lambda: NOWHERE.watch(heartbeat_timeout=math.inf), "heartbeat_timeout must be a number"),
         (lambda: NOWHERE.patch("n", "k", [], kind="jsonpatch"), "kind must be one of merge, json"),
         # As a merge patch, operations would be stored in the value, or replace it.
         (

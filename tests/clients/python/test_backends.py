@@ -262,6 +262,18 @@ for _ in range(25):
     assert (backend.get("n", "k").value, backend.get("n", "k").version) == (75, 75)
 
 
+def test_file__namespaces_in_one_folder__do_not_overwrite_each_other(tmp_path: Path) -> None:
+    """As on a file system that ignores case."""
+    backend = FileBackend(tmp_path)
+    backend.register("notes", "Notes")
+    backend.put("notes", "k", 1)
+    (tmp_path / "Notes").symlink_to("notes")
+    for use in (lambda: backend.put("Notes", "k", 2), lambda: backend.get("Notes", "k")):
+        with pytest.raises(ValueError, match="'notes' and 'Notes' share a folder"):
+            use()
+    assert backend.get("notes", "k").value == 1
+
+
 def test_kv__agentkit_interface__works(backend: MemoryBackend) -> None:
     kv = Kv(backend, StateScope.thread("t1"))
     kv.set("user-name", "Alice")

@@ -194,9 +194,15 @@ class FileBackend(_LocalBackend):
 
     def _load(self, namespace: str, key: str) -> dict[str, Any]:
         try:
-            return self._read(self._path(namespace, key))
+            record = self._read(self._path(namespace, key))
         except FileNotFoundError:
             return _NEVER
+        if record["namespace"] != namespace:
+            raise ValueError(
+                f"The namespaces {record['namespace']!r} and {namespace!r} share a folder, because this file"
+                " system ignores case. Rename one of them."
+            )
+        return record
 
     def _store(self, namespace: str, key: str, record: dict[str, Any]) -> None:
         path = self._path(namespace, key)

@@ -295,7 +295,8 @@ class Commonhold(_Client["Commonhold"]):
         changes: …`. Filters: namespace, key, prefix, thread_id, run_id, kind."""
         feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
-        return Watch(lambda: self._http, url, feed, heartbeat_timeout)
+        timeout = arguments.duration("heartbeat_timeout", heartbeat_timeout)
+        return Watch(lambda: self._http, url, feed, timeout)
 
     def every(self, pages: Page[R] | Call[Page[R]]) -> Iterator[R]:
         """All items of a list, page by page. `pages` is the first page, as in
@@ -463,7 +464,8 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
         in changes: …`. Filters: namespace, key, prefix, thread_id, run_id, kind."""
         feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
-        return AsyncWatch(lambda: self._http, url, feed, heartbeat_timeout)
+        timeout = arguments.duration("heartbeat_timeout", heartbeat_timeout)
+        return AsyncWatch(lambda: self._http, url, feed, timeout)
 
     async def every(self, pages: Page[R] | Call[Page[R]] | Awaitable[Page[R]]) -> AsyncIterator[R]:
         """See Commonhold.every: `async for message in state.every(state.threads.messages("t1"))`."""

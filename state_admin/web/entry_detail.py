@@ -29,8 +29,7 @@ from . import paging, path_history, side_by_side, snippets
 from .addresses import entry_action_url, entry_url, with_query
 from .blame_lines import MOST_LINES, annotate
 from .drafts import refusal_of
-from .entry_address import entry_page, entry_paths
-from .entry_past import read_requested_entry
+from .entry_address import entry_page, entry_paths, read_requested_entry
 from .htmx import Request, render, target_id, wants_part
 from .lists import list_paths
 

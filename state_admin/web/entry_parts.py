@@ -13,8 +13,7 @@ from state_admin.services.errors import NotFound
 from state_admin.templatetags.json_html import tree_piece
 
 from .addresses import entry_action_url
-from .entry_address import entry_page, entry_paths
-from .entry_past import read_requested_entry
+from .entry_address import entry_page, entry_paths, read_requested_entry
 from .htmx import Request, render
 
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.http import HttpResponse
 from django.urls import path, reverse
 
+from state_admin.contract.types import MAX_TTL
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.schema_changes import SchemaChange, list_schema_changes
-from state_admin.domain.values import Raw
+from state_admin.domain.scopes import BadName, check_name
+from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES, Raw
 from state_admin.models import Namespace, NamespaceVersion
 from state_admin.models.browsing import EntryFilter, entry_page, namespace_sizes
 from state_admin.services.errors import (
@@ -39,7 +42,6 @@ from .addresses import namespace_url
 from .confirm import ENTRY_CHOICES, PREVIEW, Confirm, Count, ask, reason_of
 from .drafts import show_refused
 from .entry_undo import MOST_CARRIED, REFUSED
-from .forms import NamespaceForm, NamespaceLimitsForm
 from .htmx import Request, Undo, render, see_other, target_id, toast
 from .retention import COUNT_FIRST, show_count
 
@@ -49,6 +51,71 @@ _EXAMINED = 500
 CONCURRENT_EDIT = "The second person to save is asked to open the form again."
 _TEXTS = ("schema", "default")
 _REST = ("description", *LIMITS)
+_CODE = {
+    "spellcheck": "false",
+    "autocapitalize": "off",
+    "autocomplete": "off",
+    "wrap": "off",
+    "data-editor": "",  # static/js/editor.js
+}
+
+
+def _limit(label: str, most: int, empty: str) -> forms.IntegerField:
+    """`empty`: what an empty field means."""
+    return forms.IntegerField(
+        label=label, required=False, min_value=1, max_value=most, help_text=f"Empty: {empty}"
+    )
+
+
+class NamespaceLimitsForm(forms.Form):
+    """The limits of a namespace: what its registration has beside name, schema and default."""
+
+    description = forms.CharField(required=False, max_length=10_000)
+    max_value_bytes = _limit(
+        "Largest value, in bytes", MAX_VALUE_BYTES, f"{DEFAULT_MAX_VALUE_BYTES:,}"
+    )
+    ttl_seconds = _limit("Entries expire after, in seconds", MAX_TTL, "never")
+    history_keep_last = _limit("Keep this many versions of each entry", 1_000_000, "all")
+    history_keep_seconds = _limit("Keep versions younger than, in seconds", MAX_TTL, "all")
+
+
+class NamespaceForm(NamespaceLimitsForm):
+    """The registration of a namespace."""
+
+    field_order = ("name", "description", "schema", "default")
+
+    name = forms.CharField(
+        max_length=128,
+        help_text="Letters, digits, underscores, dots, colons and hyphens, for example team_context",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    schema = forms.CharField(
+        label="Schema (JSON Schema 2020-12)",
+        strip=False,
+        widget=forms.Textarea(
+            attrs={"rows": 18, "class": "editor", **_CODE, "data-original": "#stored-schema"}
+        ),
+    )
+    default = forms.CharField(
+        label="Default (JSON)",
+        strip=False,
+        help_text="Returned by reads where no value is stored. It must match the schema.",
+        widget=forms.Textarea(attrs={"rows": 5, **_CODE, "data-original": "#stored-default"}),
+    )
+    # The schema version and `updated_at` that were edited, and what the user accepted (SaveEffects.token).
+    base = forms.IntegerField(required=False, max_value=(1 << 53) - 1, widget=forms.HiddenInput)
+    seen = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
+    agreed = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
+
+    def clean_name(self) -> str:
+        """Also checked by the service, which knows no field."""
+        name: str = self.cleaned_data["name"]
+        if name:
+            try:
+                check_name(name)
+            except BadName as bad:
+                raise forms.ValidationError(str(bad)) from bad
+        return name
 
 
 @dataclass(frozen=True)

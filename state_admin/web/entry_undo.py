@@ -73,29 +73,20 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
     written, before, deleted = (
         number_in(request.POST, name, "0") for name in ("written", "before", "deleted")
     )
-    if kind := config.kind_of(namespace):
-        return _undo_record(request, kind, key, written, before)
+    undo: Any = {"precondition": Precondition(written), "reason": f"undo of version {written}"}
+    kind = config.kind_of(namespace)
+    if not written and (kind or not deleted):
+        raise BadRequest("an undo requires the version to undo")
+    if kind:
+        return _undo_record(request, kind, key, before, undo)
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     try:
         if deleted:
             _revert_deletion(request.actor, WrittenEntry(namespace, key, deleted, deleted))
-        elif written and before:
-            _write_again(
-                request.actor,
-                namespace,
-                key,
-                version=before,
-                precondition=Precondition(written),
-                tags=_tags(request),
-                pinned=request.POST["pinned"] == "1" if "pinned" in request.POST else None,
-                reason=f"undo of version {written}",
-            )
-        elif written:
-            delete_entry(
-                **address, precondition=Precondition(written), reason=f"undo of version {written}"
-            )
+        elif before:
+            _write_again(request, address, before, undo)
         else:
-            raise BadRequest("an undo requires the version to undo")
+            delete_entry(**address, **undo)
     except VersionConflict:
         toast(request, REFUSED, kind="failed")
     except Conflict as problem:
@@ -108,14 +99,11 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
 
 
 def _undo_record(
-    request: Request, kind: Kind, identity: str, written: int, before: int
+    request: Request, kind: Kind, identity: str, before: int, undo: dict[str, Any]
 ) -> HttpResponse:
     """Restore a config record with its current secrets. A write that changes a secret has no
     Undo."""
     address: Any = {"actor": request.actor, "kind": kind, "identity": identity}
-    undo: Any = {"precondition": Precondition(written), "reason": f"undo of version {written}"}
-    if not written:
-        raise BadRequest("an undo requires the version to undo")
     try:
         if before:
             restore_record(**address, version=before, **undo)
@@ -141,30 +129,18 @@ def _revert_deletion(actor: Actor, deletion: WrittenEntry) -> None:
         raise Conflict(refused.why)
 
 
-def _write_again(
-    actor: Actor,
-    namespace: str,
-    key: str,
-    *,
-    version: int,
-    precondition: Precondition,
-    tags: Sequence[str] | None,
-    pinned: bool | None,
-    reason: str,
-) -> None:
-    old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
+def _write_again(request: Request, address: Any, version: int, undo: dict[str, Any]) -> None:
+    old = read_past(**address, at_version=version)
     if not old.exists:
-        raise NotFound(f"version {version} of {namespace}/{key} has no value")
+        raise NotFound(f"version {version} of {old.namespace}/{old.key} has no value")
+    pinned = request.POST.get("pinned")
     put_entry(
-        actor=actor,
-        namespace=namespace,
-        key=key,
+        **address,
+        **undo,
         value=values.stored(old.value),
-        precondition=precondition,
         ttl_seconds=seconds_left(old.expires_at),
-        tags=tags,
-        pinned=pinned,
-        reason=reason,
+        tags=_tags(request),
+        pinned=None if pinned is None else pinned == "1",
         operation=Operation.RESTORE,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import BadRequest as MalformedRequest
@@ -48,21 +49,17 @@ def sentences_of(problem: Problem) -> str:
 def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
     """The page or fragment of a problem: its message, its hint, and its errors with their JSON
     pointers."""
-    context = {
-        "message": heading_of(problem),
-        "hint": hint_of(problem),
-        "errors": problem.data.get("errors", []),
-    }
-    return _answer(request, problem.status, context)
+    errors = problem.data.get("errors", [])
+    return _answer(request, problem.status, heading_of(problem), hint_of(problem), errors)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     hint = str(exception) if isinstance(exception, MalformedRequest) else ""
-    return _answer(request, 400, {"message": "Invalid request", "hint": hint})
+    return _answer(request, 400, "Invalid request", hint)
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return _answer(request, 403, {"message": "Permission denied", "hint": ""})
+    return _answer(request, 403, "Permission denied")
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -73,24 +70,22 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
             "this nor SITE_URL. An operator must set SITE_URL to the address in the browser, or add that "
             "address to CSRF_TRUSTED_ORIGINS. Behind a proxy, also check TRUST_PROXY_HEADERS."
         )
-        return _answer(
-            request, 403, {"message": "The origin of this form is not trusted", "hint": hint}
-        )
+        return _answer(request, 403, "The origin of this form is not trusted", hint)
     hint = "The page was open for too long, or cookies are blocked. Reload it and try again."
-    return _answer(request, 403, {"message": "This form has expired", "hint": hint})
+    return _answer(request, 403, "This form has expired", hint)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return _answer(request, 404, {"message": "Page not found", "hint": ""})
+    return _answer(request, 404, "Page not found")
 
 
 def method_not_allowed(request: HttpRequest) -> HttpResponse:
     hint = "It only accepts submitted forms. Open the page with the form and submit it there."
-    return _answer(request, 405, {"message": "This address is not a page", "hint": hint})
+    return _answer(request, 405, "This address is not a page", hint)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _answer(request, 500, {"message": "Internal server error", "hint": ""})
+    return _answer(request, 500, "Internal server error")
 
 
 def _switch_url(request: HttpRequest) -> str:
@@ -105,14 +100,17 @@ def _switch_url(request: HttpRequest) -> str:
     return f"{reverse('web:workspaces')}?{urlencode({'next': request.get_full_path()})}"
 
 
-def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpResponse:
+def _answer(
+    request: HttpRequest, status: int, message: str, hint: str = "", errors: Sequence[Any] = ()
+) -> HttpResponse:
     """The page of an error, or for htmx its fragment in the page's problem region; htmx swaps any
     status.
 
     Rendered at once and not lazily, because a failure while the error page renders would have no
     handler.
     """
-    context |= {"status": status, "request_id": request.META.get("REQUEST_ID", "")}
+    context = {"message": message, "hint": hint, "errors": errors, "status": status}
+    context["request_id"] = request.META.get("REQUEST_ID", "")
     if getattr(request, "htmx", False):
         fragment = HttpResponse(
             render_to_string("components/_problem.html", context), status=status
@@ -120,7 +118,7 @@ def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpR
         fragment["HX-Retarget"] = "#problem"
         fragment["HX-Reswap"] = "innerHTML"
         return fragment
-    context["hint"] = context["hint"] or _ADVICE.get(status, "")
+    context["hint"] = hint or _ADVICE.get(status, "")
     if status == 404:
         context["switch_url"] = _switch_url(request)
     # User and navigation need the database, so the pages of server errors have neither.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -205,14 +205,20 @@ def _attention(
     failed = _list_failed(actor) if counts.failed_compactions else []
     dead = _list_dead(actor) if counts.dead_dispatches else []
     hooks = _failing_webhooks(actor)
+    inbox, hooks_url = reverse("web:inbox"), reverse("web:webhook-list")
     mailbox = with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value)
+    jobs_url = with_query(reverse("web:compaction-list"), status=CompactionStatus.FAILED.value)
     stuck_url = with_query(reverse("web:run-list"), status="stuck")
     sums = [
-        _sum("tickets", "waiting", counts.pending_tickets, tickets, reverse("web:inbox")),
-        _sum("stuck runs", "stuck", counts.stuck_runs, stuck, stuck_url),
-        _sum("dead letters", "failed", counts.dead_dispatches, dead, mailbox),
-        _sum_of_failed(failed),
-        _sum_of_webhooks(hooks),
+        _sum("tickets", "waiting", counts.pending_tickets, inbox, (t.created_at for t in tickets)),
+        _sum(
+            "stuck runs", "stuck", counts.stuck_runs, stuck_url, (run.created_at for run in stuck)
+        ),
+        _sum(
+            "dead letters", "failed", counts.dead_dispatches, mailbox, (d.created_at for d in dead)
+        ),
+        _sum("failed jobs", "failed", len(failed), jobs_url, (job.finished_at for job in failed)),
+        _sum("failing webhooks", "failed", len(hooks), hooks_url, (h.failing_since for h in hooks)),
         invalid,
     ]
     in_tickets, in_runs, in_dispatches, in_jobs, in_hooks, _ = sums
@@ -238,10 +244,9 @@ def _attention(
 
 
 def _sum(
-    label: str, state: str, count: int, rows: Sequence[Run | Ticket | Dispatch], url: str
+    label: str, state: str, count: int, url: str, times: Iterable[datetime | None]
 ) -> AttentionTotal:
-    """The total of what the navigation counts. `rows`: the oldest of them."""
-    return AttentionTotal(label, state, count, url, rows[0].created_at if rows else None)
+    return AttentionTotal(label, state, count, url, min(filter(None, times), default=None))
 
 
 def _add_up(sums: Sequence[AttentionTotal], others: int) -> str:
@@ -257,12 +262,6 @@ def _describe_more(total: AttentionTotal, rows: Sequence[object]) -> list[Attent
         return []
     title = f"{format_count(more)} more {total.label if more > 1 else total.label[:-1]}"
     return [AttentionItem(total.state, total.label, title, "", total.url)]
-
-
-def _sum_of_failed(failed: list[Compaction]) -> AttentionTotal:
-    url = with_query(reverse("web:compaction-list"), status=CompactionStatus.FAILED.value)
-    ended = [job.finished_at for job in failed if job.finished_at]
-    return AttentionTotal("failed jobs", "failed", len(failed), url, min(ended, default=None))
 
 
 def _list_dead(actor: Actor) -> list[Dispatch]:
@@ -285,12 +284,6 @@ def _failing_webhooks(actor: Actor) -> list[Webhook]:
     """Webhooks whose deliveries fail, and those that the server disabled, longest first."""
     rows = Webhook.objects.visible_to(actor).failing()
     return list(rows.order_by("failing_since", "pk")[: MOST + 1])
-
-
-def _sum_of_webhooks(hooks: list[Webhook]) -> AttentionTotal:
-    since = [hook.failing_since for hook in hooks if hook.failing_since]
-    url = reverse("web:webhook-list")
-    return AttentionTotal("failing webhooks", "failed", len(hooks), url, min(since, default=None))
 
 
 def _describe_webhook(hook: Webhook) -> AttentionItem:

@@ -117,7 +117,6 @@ def _trends(actor: Actor) -> list[Trend]:
 def _find(
     request: Request, filters: dict[str, str], name: str, jobs: CompactionQuerySet
 ) -> tuple[Sequence[Compaction], str]:
-    """A page of jobs, and the URL of the next page of the list `name`."""
     rows = _filtered(jobs.visible_to(request.actor), filters).select_related("thread", "namespace")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 

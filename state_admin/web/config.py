@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -88,10 +89,8 @@ class Slot:
 @page(replica=True)
 def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
     record_kind = Kind(kind)
-    listed = _table_of(record_kind)
-    filters = listed.read(request)
-    rows, next_url = _find(request, record_kind, filters, "web:config-list")
-    table = listed.describe(request, filters, next_url, args=[record_kind])
+    find = partial(_find, record_kind)
+    _, rows, table = _table_of(record_kind).load(request, find, args=[record_kind])
     body = values.dump({"value": EXAMPLES[record_kind]})
     context = {
         **table,
@@ -125,9 +124,8 @@ def _table_of(kind: Kind) -> Table:
 
 
 def _find(
-    request: Request, kind: Kind, filters: dict[str, str], name: str
+    kind: Kind, request: Request, filters: dict[str, str], name: str
 ) -> tuple[Sequence[Entry], str]:
-    """A page of the records of a kind, and the URL of the next page of the list `name`."""
     rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=kind.namespace)
     rows = matching(rows, filters, prefix="key__startswith").select_related("namespace")
     return _table_of(kind).page(request, rows, MOST, reverse(name, args=[kind]), filters)
@@ -137,7 +135,7 @@ def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str
     if kind not in set(Kind):
         raise NotFound(f"unknown kind: {kind}")
     record_kind = Kind(kind)
-    rows, next_url = _find(request, record_kind, _table_of(record_kind).read(request), name)
+    rows, next_url = _find(record_kind, request, _table_of(record_kind).read(request), name)
     items = [RecordRow.of(row, valid=is_valid(row), kind=kind, id=row.key) for row in rows]
     return items, next_url
 

@@ -55,7 +55,6 @@ def _pending(request: Request, filters: dict[str, str]) -> TicketQuerySet:
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Ticket], str]:
-    """A page of tickets, and the URL of the next page of the list `name`."""
     rows = _pending(request, filters).select_related("run__thread")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 

@@ -17,7 +17,7 @@ from state_admin.domain.access import Role
 
 from .actors import page
 from .htmx import Request
-from .tables import Table
+from .tables import FindRows, Table
 
 Row = TypeVar("Row")
 
@@ -70,13 +70,12 @@ def list_paths(
 def table_paths(
     route: str,
     table: Table,
-    find: Callable[[Request, dict[str, str], str], tuple[Sequence[Row], str]],
+    find: FindRows[Row],
     show: Callable[[Row], msgspec.Struct],
     *,
     role: Role = Role.VIEWER,
 ) -> list[URLPattern]:
-    """As list_paths, of a data table: `find` takes its filters too, and `show` returns the item of a
-    row."""
+    """As list_paths, of a data table. `show` returns the item of a row."""
 
     def find_items(request: Request, name: str) -> tuple[Sequence[msgspec.Struct], str]:
         rows, next_url = find(request, table.read(request), name)

@@ -116,7 +116,6 @@ def mailbox(request: Request) -> HttpResponse:
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Dispatch], str]:
-    """A page of dispatches, and the URL of the next page of the list `name`."""
     rows = Dispatch.objects.visible_to(request.actor).select_related("thread", "run")
     rows = matching(rows.concerning(**_address_arguments(filters)), filters, status="status")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)

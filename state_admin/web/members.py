@@ -106,8 +106,6 @@ def _filtered(request: Request, filters: dict[str, str]) -> QuerySet[Membership]
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Membership], str]:
-    """A page of members, by default in the order in which they were added, and the URL of the next
-    page."""
     rows = _filtered(request, filters).select_related("user")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -65,8 +66,8 @@ _TABLE = Table(
 
 @page(replica=True)
 def namespace_list(request: Request) -> HttpResponse:
-    filters = _TABLE.read(request)
-    rows, next_url = _find(request, filters, "web:namespace-list", "schema", "default")
+    find = partial(_find, deferred=("schema", "default"))
+    _, rows, table = _TABLE.load(request, find)
     sizes = namespace_sizes([row.pk for row in rows], _LISTED + 1)
     large = [pk for pk, size in sizes.items() if size.entries > _LISTED]
     estimates = estimated_entries(large) if large else {}
@@ -75,7 +76,6 @@ def namespace_list(request: Request) -> HttpResponse:
     in_a_day = {each.namespace: each.day for each in writes.rows} if writes else {}
     registered = {row.name: sizes[row.pk] for row in rows if row.unregistered_at is None}
     invalid = find_invalid(request.actor, registered, _EXAMINED)
-    table = _TABLE.describe(request, filters, next_url)
     schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
         **table,
@@ -103,10 +103,8 @@ def _item(row: Namespace) -> NamespaceRow:
 
 
 def _find(
-    request: Request, filters: dict[str, str], name: str, *deferred: str
+    request: Request, filters: dict[str, str], name: str, deferred: Sequence[str] = ()
 ) -> tuple[Sequence[Namespace], str]:
-    """A page of namespaces without the `deferred` columns, and the URL of the next page of the list
-    `name`."""
     namespaces = Namespace.objects.visible_to(request.actor).open()
     namespaces = matching(namespaces, filters, prefix="name__startswith")
     if filters["show"] == "unregistered":

@@ -67,7 +67,6 @@ def revert_list(request: Request) -> HttpResponse:
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Revert], str]:
-    """A page of jobs, newest first unless sorted otherwise, and the URL of the next page."""
     rows = Revert.objects.visible_to(request.actor)
     rows = matching(rows, filters, request="target", status="status")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)

@@ -143,8 +143,6 @@ def _stuck(actor: Actor) -> Any:
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Run], str]:
-    """A page of runs, newest first unless sorted otherwise, and the URL of the next page of the list
-    `name`."""
     rows = _filtered(request.actor, filters).timed().select_related("thread")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 

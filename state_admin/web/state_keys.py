@@ -78,7 +78,6 @@ def state_key_list(request: Request) -> HttpResponse:
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[StateKey], str]:
-    """A page of state keys, and the URL of the next page of the list `name`."""
     rows = matching(StateKey.objects.visible_to(request.actor), filters, prefix="name__startswith")
     return _TABLE.page(request, rows, MOST, reverse(name), filters)
 

@@ -27,6 +27,9 @@ from .addresses import with_query
 Item = TypeVar("Item")
 Row = TypeVar("Row", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any]")
+# Returns a page of a list, and the URL of the next page. Takes a request, what Table.read returned, and the
+# name of the URL of the list or of its file.
+FindRows = Callable[[Any, dict[str, str], str], tuple[Sequence[Item], str]]
 
 # A row has at most so many cells, which bounds the size of a page.
 MOST_COLUMNS = 10
@@ -213,15 +216,12 @@ class Table:
         )
 
     def load(
-        self,
-        request: HttpRequest,
-        find: Callable[[Any, dict[str, str], str], tuple[Sequence[Item], str]],
+        self, request: HttpRequest, find: FindRows[Item], **urls: Any
     ) -> tuple[dict[str, str], Sequence[Item], dict[str, Any]]:
-        """What `read` returns, the rows of the page, and what `describe` returns. `find` returns the rows and
-        the URL of the next page (lists.table_paths)."""
+        """What `read` returns, the rows of the page, and what `describe` returns, which gets the `urls`."""
         filters = self.read(request)
         rows, next_url = find(request, filters, self.name)
-        return filters, rows, self.describe(request, filters, next_url)
+        return filters, rows, self.describe(request, filters, next_url, **urls)
 
     def describe(
         self,

@@ -160,7 +160,6 @@ def _filtered(request: Request, filters: dict[str, str]) -> TokenQuerySet:
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[ApiToken], str]:
-    """A page of tokens, newest first unless sorted otherwise, and the URL of the next page."""
     rows = _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER)))
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 

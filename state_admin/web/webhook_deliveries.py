@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db.models.functions import Coalesce
@@ -67,10 +68,9 @@ class DeliveryRow:
 
 def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
     """The context of the list."""
-    filters = _TABLE.read(request)
-    rows, next_url = _find(request, hook, filters, "web:webhook-detail")
-    file = reverse("web:webhook-deliveries-json", args=[hook.public_id])
-    table = _TABLE.describe(request, filters, next_url, args=[hook.public_id], file=file)
+    args = [hook.public_id]
+    file = reverse("web:webhook-deliveries-json", args=args)
+    filters, rows, table = _TABLE.load(request, partial(_find, hook), args=args, file=file)
     return {
         **table,
         "chips": (),  # the page has a field for the status
@@ -82,9 +82,8 @@ def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
 
 
 def _find(
-    request: Request, hook: Webhook, filters: dict[str, str], name: str
+    hook: Webhook, request: Request, filters: dict[str, str], name: str
 ) -> tuple[Sequence[WebhookDelivery], str]:
-    """A page of deliveries, and the URL of the next page of the list `name`."""
     rows = matching(hook.deliveries.all(), filters, status="status")
     return _TABLE.page(request, rows, PAGE, reverse(name, args=[hook.public_id]), filters)
 
@@ -96,7 +95,7 @@ def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
 
 def _items(request: Request, name: str, webhook_id: str) -> tuple[list[contract.Delivery], str]:
     hook = find_webhook(request.actor, webhook_id)
-    rows, next_url = _find(request, hook, _TABLE.read(request), name)
+    rows, next_url = _find(hook, request, _TABLE.read(request), name)
     return list(map(contract.Delivery.of, rows)), next_url
 
 

@@ -144,7 +144,6 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "sizes": [sample.total_bytes for sample in samples],
         "sizes_text": describe_sizes(samples) if samples else "",
         "registered": registered,
-        "size": size,
         "held": format_entry_count(size.entries, COUNTED, estimates.get(namespace.pk, 0)),
         "schema": pretty(values.load(namespace.schema or "{}")),
         "default_value": values.load(namespace.default or "null"),

@@ -4,7 +4,6 @@ of all workspaces; stored content is not shown."""
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -69,19 +68,6 @@ _SECRETS: Final = ("CONFIG_SECRET_KEYS", "SECRET_KEY_FALLBACKS", "METRICS_TOKEN"
 _QUEUES: Final = {"commonhold_dispatches": "dispatches", "commonhold_compactions": "compactions"}
 
 
-@dataclass(frozen=True)
-class Queue:
-    """The number of items of a kind in an unfinished status, counted up to MOST per workspace."""
-
-    kind: str
-    status: str
-    depth: int
-
-    @property
-    def text(self) -> str:
-        return f"{self.depth:,}{'+' if self.depth >= MOST else ''}"
-
-
 @page()
 def system(request: Request) -> HttpResponse:
     sweep = newest_sweep()
@@ -109,11 +95,12 @@ def system(request: Request) -> HttpResponse:
     return render(request, "system.html", context, part="system")
 
 
-def _queues() -> list[Queue]:
+def _queues() -> list[tuple[str, str, str]]:
+    """Kinds of items, unfinished statuses, and their numbers, counted up to MOST per workspace."""
     return [
-        Queue(_QUEUES[figure.name], figure.label, int(figure.value))
-        for figure in read_queues()
-        if figure.name in _QUEUES
+        (_QUEUES[each.name], each.label, f"{each.value:,.0f}{'+' if each.value >= MOST else ''}")
+        for each in read_queues()
+        if each.name in _QUEUES
     ]
 
 

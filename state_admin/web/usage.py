@@ -65,14 +65,6 @@ class UsageLine:
         return describe_sizes(self.level.days)
 
 
-@dataclass(frozen=True)
-class Quota:
-    label: str
-    used: int
-    limit: int | None
-    text: str
-
-
 @page()
 def usage(request: Request) -> HttpResponse:
     actor = request.actor
@@ -348,7 +340,8 @@ def _dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
 
 
-def _quotas(usage: Usage) -> list[Quota]:
+def _quotas(usage: Usage) -> list[tuple[str, int, int | None, str]]:
+    """The label, what is used, the limit, and both as text."""
     kinds = (
         ("Entries", "entries", number),
         ("Bytes of entries", "bytes", size),
@@ -358,7 +351,7 @@ def _quotas(usage: Usage) -> list[Quota]:
     for label, what, words in kinds:
         used, limit = getattr(usage.usage, what), usage.limits[what]
         of = ", no limit" if limit is None else f" of {words(limit)}"
-        quotas.append(Quota(label, used, limit, words(used) + of))
+        quotas.append((label, used, limit, words(used) + of))
     return quotas
 
 

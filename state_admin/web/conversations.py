@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from django.http import HttpResponse
 
-from state_admin.domain import values
+from state_admin.domain import summaries, values
 from state_admin.domain.values import JSON, MISSING
 from state_admin.models import Compaction, Message, Thread
 from state_admin.models.messages import MessageQuerySet
@@ -221,8 +221,7 @@ def _pieces(thread_id: str, row: Message, body: JSON, clip: int) -> Iterator[Mes
             yield _piece(thread_id, row, f"content.{index}", block, clip)
     elif content is not None and content != "":
         if row.folds_to is not None:
-            content = str(content).removeprefix("<conversation-summary>\n")
-            content = content.removesuffix("\n</conversation-summary>")
+            content = summaries.unwrap(body)
         yield _piece(thread_id, row, "content", content, clip)
 
 
@@ -233,17 +232,17 @@ def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> M
     elif isinstance(value, dict) and isinstance(value.get("thinking"), str):
         kind, value = "thinking", value["thinking"]
     if isinstance(value, str) and (row.role == "tool" or name.startswith("call")):
-        value = _parsed(value)
+        value = parsed(value)
     if isinstance(value, str):
         return MessagePart(name, kind, text=value[:clip], whole_size=len(value))
     url = thread_action_url(f"piece/{row.seq}/{name}", thread_id)
     return MessagePart(name, "data", value=value, tree_url=url)
 
 
-def _parsed(text: str) -> JSON:
+def parsed(text: str, longest: int = _LONGEST_TREE) -> JSON:
     """The value of JSON in a text, as tools use it for arguments and results; other text
     unchanged."""
-    if text[:1] not in ("{", "[") or len(text) > _LONGEST_TREE:
+    if text[:1] not in ("{", "[") or len(text) > longest:
         return text
     try:
         return values.load(text)
@@ -294,7 +293,7 @@ def _value_of(body: JSON, piece: str) -> JSON:
             value = body["content"][int(index)] if index else body["content"]
     except (KeyError, IndexError, ValueError, TypeError):
         return MISSING
-    return _parsed(value) if isinstance(value, str) else value
+    return parsed(value) if isinstance(value, str) else value
 
 
 def _find(request: Request, thread_id: str, seq: int) -> tuple[Thread, Message]:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from django.db.models import Model, Q, QuerySet
 from django.urls import reverse
 
-from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.models import (
     Compaction,
@@ -32,6 +31,7 @@ from state_admin.templatetags.ui import how_long, tokens
 
 from . import paging
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, ticket_url
+from .conversations import parsed
 from .htmx import Request
 from .mailbox import DISPATCH_STATES
 from .run_costs import Prices, prices_of
@@ -429,12 +429,8 @@ def _first_line(text: str) -> str:
 
 def _readable(text: str) -> str:
     """JSON in a text as indented JSON, if it is complete."""
-    if text[:1] not in ("{", "[") or len(text) > CLIP:
-        return text
-    try:
-        return pretty(values.load(text))
-    except (ValueError, RecursionError):
-        return text
+    value = parsed(text, CLIP)
+    return text if isinstance(value, str) else pretty(value)
 
 
 def _events(

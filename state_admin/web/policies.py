@@ -33,7 +33,7 @@ from .confirm import reason_of
 from .entry_undo import MOST_CARRIED, REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render, render_list, see_other, target_id, toast, wants_part
-from .lists import list_paths
+from .lists import table_paths
 from .namespace_edit import CONCURRENT_EDIT
 from .tables import Field, Orders, Table
 
@@ -180,9 +180,7 @@ def policy_url(scope: Scope, name: str = "") -> str:
 
 @page(replica=True)
 def policy_list(request: Request) -> HttpResponse:
-    filters = _TABLE.read(request)
-    views = _find(request, filters)
-    table = _TABLE.describe(request, filters)
+    _, views, table = _TABLE.load(request, _find)
     context = {
         **table,
         "lines": [
@@ -204,7 +202,7 @@ def policy_new(request: Request) -> HttpResponse:
     return render(request, "policies/new.html")
 
 
-def _find(request: Request, filters: dict[str, str]) -> list[PolicyView]:
+def _find(request: Request, filters: dict[str, str], _: str) -> tuple[list[PolicyView], str]:
     """The policies of the workspace and of agents whose names, as listed, contain the text."""
     text = filters["text"].casefold()
     views = [
@@ -214,12 +212,9 @@ def _find(request: Request, filters: dict[str, str]) -> list[PolicyView]:
     ]
     if filters["sort"] == "changed":
         views.sort(key=lambda view: view.updated_at or _FIRST, reverse=True)
-    return views[::-1] if filters["sort"] == "-name" else views
-
-
-def _items(request: Request, _: str) -> tuple[list[contract.CompactionPolicy], str]:
-    views = _find(request, _TABLE.read(request))
-    return [contract.CompactionPolicy.of(view) for view in views], ""
+    elif filters["sort"] == "-name":
+        views.reverse()
+    return views, ""
 
 
 def _describe_fields(view: PolicyView) -> list[str]:
@@ -504,7 +499,7 @@ def _show(
 
 urlpatterns = [
     path("policies", policy_list, name="policy-list"),
-    *list_paths("policies", "policy-list", _items),
+    *table_paths("policies", _TABLE, _find, contract.CompactionPolicy.of),
     path("policies/+new", policy_new, name="policy-new"),
     path("policy", policy_detail, name="policy"),
     path("policy/presence", policy_presence, name="policy-presence"),

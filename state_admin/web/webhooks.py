@@ -29,7 +29,7 @@ from .confirm import Choice, Confirm, ask, reason_of
 from .creation import Creation, created_once, show_form
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
-from .lists import list_paths
+from .lists import table_paths
 from .tables import Field, Orders, Table, choices_of
 
 # The statuses of the list and their colours. An active webhook whose last attempt failed is failing;
@@ -181,29 +181,27 @@ def webhook_new(request: Request) -> HttpResponse:
     return _list(request, created)
 
 
-def _find(request: Request, filters: dict[str, str]) -> list[WebhookLine]:
+def _find(request: Request, filters: dict[str, str], _: str) -> tuple[list[WebhookLine], str]:
     """Webhooks, newest first unless sorted otherwise. A workspace has at most a hundred, so there are
     no pages. A text is searched in what the list shows: URLs contain secrets."""
     rows = Webhook.objects.visible_to(request.actor).with_counts()
     rows = rows.order_by(*_SORTS[filters["sort"]])
     text = filters["text"].casefold()
-    return [
+    lines = [
         line
         for line in (line_of(request, hook) for hook in rows)
         if filters["status"] in ("", line.status)
         and text in f"{line.hook.name}\n{line.url}".casefold()
     ]
+    return lines, ""
 
 
-def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
-    lines = _find(request, _TABLE.read(request))
-    return [contract.Webhook.of(line.hook, line.url) for line in lines], ""
+def _item(line: WebhookLine) -> contract.Webhook:
+    return contract.Webhook.of(line.hook, line.url)
 
 
 def _list(request: Request, created: dict[str, Any] | None = None) -> HttpResponse:
-    filters = _TABLE.read(request)
-    lines = _find(request, filters)
-    table = _TABLE.describe(request, filters)
+    _, lines, table = _TABLE.load(request, _find)
     context = {
         **table,
         "lines": lines,
@@ -354,7 +352,7 @@ def delete(request: Request, webhook_id: str) -> HttpResponse:
 
 urlpatterns = [
     path("webhooks", page(replica=True)(_list), name="webhook-list"),
-    *list_paths("webhooks", "webhook-list", _items),
+    *table_paths("webhooks", _TABLE, _find, _item),
     path("webhooks/+new", webhook_new, name="webhook-new"),
     path("webhooks/<str:webhook_id>", page(replica=True)(_detail), name="webhook-detail"),
     path("webhooks/<str:webhook_id>/pause", pause, name="webhook-pause"),

@@ -80,8 +80,6 @@ def problem_types(base: type[Problem] = Problem) -> Iterator[type[Problem]]:
 
 
 class BadRequest(Problem):
-    """The request is malformed: syntax, an unknown field or parameter, an invalid cursor."""
-
     slug = "bad-request"
     status = 400
     title = "Malformed request"
@@ -140,8 +138,6 @@ class QuotaExceeded(Problem):
 
 
 class NotFound(Problem):
-    """Absent, in another workspace, or outside the caller's grant: the response is the same."""
-
     slug = "not-found"
     status = 404
     title = "Resource not found"
@@ -193,8 +189,6 @@ class MethodNotAllowed(Problem):
 
 
 class Conflict(Problem):
-    """The request is valid, but the current state does not permit it."""
-
     slug = "conflict"
     status = 409
     title = "Conflict with the current state"
@@ -265,7 +259,7 @@ class RevisionConflict(Conflict):
 
 
 class SchemaConflict(Conflict):
-    """A namespace is registered with an incompatible definition (domain/evolution.py)."""
+    """See domain/evolution.py."""
 
     slug = "schema-conflict"
     title = "Schema conflict"
@@ -299,8 +293,6 @@ class SchemaConflict(Conflict):
 
 
 class Superseded(Conflict):
-    """The worker's fencing token is not the newest: the run was leased to another worker."""
-
     slug = "fencing-token-superseded"
     title = "Fencing token superseded"
     meaning = (
@@ -327,8 +319,6 @@ class Superseded(Conflict):
 
 
 class InFlight(Problem):
-    """Another request holds what this one needs."""
-
     slug = "in-flight"
     status = 409
     title = "Request in progress"
@@ -343,8 +333,6 @@ class InFlight(Problem):
 
 
 class Unreadable(Conflict):
-    """A secret is stored, but no configured key decrypts it."""
-
     slug = "unreadable"
     title = "Secret cannot be decrypted"
     meaning = "A secret is stored, but none of the configured keys decrypts it."
@@ -356,8 +344,6 @@ class Unreadable(Conflict):
 
 
 class Gone(Problem):
-    """It existed and is no longer kept: a cursor past retention, a compacted revision."""
-
     slug = "gone"
     status = 410
     title = "No longer available"
@@ -374,7 +360,7 @@ class Gone(Problem):
 
 
 class VersionConflict(Problem):
-    """A precondition on a version failed; nothing changed. `collision`: the sides, of an entry."""
+    """`collision`: the sides, of an entry."""
 
     slug = "version-conflict"
     status = 412
@@ -469,8 +455,6 @@ class UnsupportedMediaType(Problem):
 
 
 class Invalid(Problem):
-    """Well-formed but not acceptable. `errors` lists each JSON pointer and what is wrong there."""
-
     slug = "invalid"
     status = 422
     title = "Validation failed"
@@ -513,8 +497,6 @@ def check_storable(raw: Raw, what: str, pointer: str = "", **data: Any) -> None:
 
 
 class RateLimited(Problem):
-    """Too many requests; `retry_after` is the number of seconds to wait."""
-
     slug = "rate-limited"
     status = 429
     title = "Rate limit exceeded"
@@ -556,8 +538,6 @@ class InternalError(Problem):
 
 
 class Unavailable(Problem):
-    """The server or its database cannot serve the request now."""
-
     slug = "unavailable"
     status = 503
     title = "Service unavailable"
@@ -575,8 +555,6 @@ class Unavailable(Problem):
 
 
 class TooSlow(Problem):
-    """The reader of a stream does not keep up. Sent as the last event, never as a response."""
-
     slug = "too-slow"
     status = 503
     title = "Stream reader too slow"

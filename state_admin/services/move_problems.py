@@ -8,8 +8,6 @@ from .errors import Unavailable
 
 
 class WorkspaceFrozen(Unavailable):
-    """Writes are refused while the workspace is moved to another cell. Reads are not."""
-
     slug = "workspace-frozen"
     title = "Workspace frozen"
     meaning = (
@@ -30,8 +28,6 @@ class WorkspaceFrozen(Unavailable):
 
 
 class WorkspaceMoved(Unavailable):
-    """The workspace is in another cell, and the load balancer does not route its requests there yet."""
-
     slug = "workspace-moved"
     title = "Workspace moved"
     meaning = (

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, structs
 
 from state_admin import egress
 from state_admin.contract import webhooks as contract
@@ -15,7 +15,6 @@ from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.errors import BadRequest
-from state_admin.services.webhooks import Filter
 
 
 def _url(hook: Webhook, actor: Actor) -> str:
@@ -33,19 +32,6 @@ def _show_with_secret(call: Endpoint, hook: Webhook, secret: str, status: int) -
     return answer_once(document, status, kept=structs.replace(document, secret=None))
 
 
-def _filter_of(body: contract.WebhookFilter | UnsetType) -> Filter | None:
-    if body is UNSET:
-        return None
-    return Filter(
-        kinds=tuple(body.kinds),
-        namespaces=tuple(body.namespaces),
-        key=body.key,
-        prefix=body.prefix,
-        thread_id=body.thread_id,
-        run_id=body.run_id,
-    )
-
-
 @handles(contract.LIST_WEBHOOKS)
 def list_webhooks(call: Endpoint) -> HttpResponse:
     rows = Webhook.objects.visible_to(call.actor).with_counts()
@@ -60,7 +46,7 @@ def create_webhook(call: Endpoint) -> HttpResponse:
         **call.author,
         name=body.name,
         url=body.url,
-        filters=_filter_of(body.filter) or Filter(),
+        filters=body.filter or None,
         cursor=body.cursor or "",
     )
     response = _show_with_secret(call, hook, secret, 201)
@@ -81,7 +67,7 @@ def change_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
         webhook_id=webhook_id,
         name=None if body.name is UNSET else body.name,
         url=None if body.url is UNSET else body.url,
-        filters=_filter_of(body.filter),
+        filters=body.filter or None,
     )
     return _show(call, hook)
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
+from state_admin.contract.webhooks import WebhookFilter
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind
@@ -102,7 +103,7 @@ def _create_paused_webhook(
 ) -> None:
     with transaction.atomic():  # nothing is sent before it is paused
         hook, _ = webhooks.create_webhook(
-            actor=actor, name=name, url=url, filters=webhooks.Filter(kinds=tuple(kinds))
+            actor=actor, name=name, url=url, filters=WebhookFilter(kinds=kinds)
         )
         webhook_flow.pause_webhook(actor=actor, webhook_id=hook.public_id, reason=reason)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -15,6 +14,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from state_admin import egress
+from state_admin.contract.webhooks import WebhookFilter
 from state_admin.domain import changes
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
@@ -38,26 +38,12 @@ _NAMESPACE = re.compile(r"[A-Za-z0-9_.:*-]{1,128}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-@dataclass(frozen=True)
-class Filter:
-    """The changes that a webhook sends: those that satisfy all conditions, with any value of a
-    list. Empty: all changes that its creator may see. `kinds` and `namespaces` are globs in which
-    only `*` is special."""
-
-    kinds: tuple[str, ...] = ()
-    namespaces: tuple[str, ...] = ()
-    key: str = ""
-    prefix: str = ""
-    thread_id: str = ""
-    run_id: str = ""
-
-
 def create_webhook(
     *,
     actor: Actor,
     name: str,
     url: str,
-    filters: Filter = Filter(),
+    filters: WebhookFilter | None = None,
     cursor: str = "",
     reason: str = "",
 ) -> tuple[Webhook, str]:
@@ -67,6 +53,7 @@ def create_webhook(
     Raises Invalid for a URL that can never be called, and Gone for an expired cursor.
     """
     require(actor, Role.ADMIN)
+    filters = filters or WebhookFilter()
     _check(name, url, filters)
     with transaction.atomic():
         database.lock("webhooks", actor.workspace_id)
@@ -100,7 +87,7 @@ def change_webhook(
     webhook_id: str,
     name: str | None = None,
     url: str | None = None,
-    filters: Filter | None = None,
+    filters: WebhookFilter | None = None,
     reason: str = "",
 ) -> Webhook:
     """Change the given fields. A new filter applies to changes that are not deliveries yet. What
@@ -114,7 +101,7 @@ def change_webhook(
         if url is not None and url != hook.url:
             changed |= {"url": url, "failing_since": None, "last_error": ""}
         kept = hook.name if name is None else name
-        _check(kept, hook.url if url is None else url, filters or Filter())
+        _check(kept, hook.url if url is None else url, filters or WebhookFilter())
         if changed:
             Webhook.objects.filter(pk=hook.pk).update(**changed, updated_at=Now())
             detail: dict[str, object] = {"changed": sorted(changed)}
@@ -175,7 +162,7 @@ def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:
         return open_cursor(cursor, end) if cursor else (end.position, end.at)
 
 
-def _columns(filters: Filter) -> dict[str, object]:
+def _columns(filters: WebhookFilter) -> dict[str, object]:
     return {
         "kinds": list(filters.kinds),
         "namespaces": list(filters.namespaces),
@@ -186,7 +173,7 @@ def _columns(filters: Filter) -> dict[str, object]:
     }
 
 
-def _check(name: str, url: str, filters: Filter) -> None:
+def _check(name: str, url: str, filters: WebhookFilter) -> None:
     faults = []
     if not name.strip() or len(name.strip()) > 128 or _CONTROL.search(name):
         faults.append(Fault("/name", "must have 1 to 128 characters"))

@@ -19,7 +19,7 @@ from state_admin.domain.access import Role
 from state_admin.models import Webhook, WebhookStatus
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.errors import Invalid, QuotaExceeded
-from state_admin.services.webhooks import Filter, find_webhook
+from state_admin.services.webhooks import find_webhook
 from state_admin.templatetags.ui import plural
 
 from . import snippets, webhook_deliveries
@@ -96,11 +96,11 @@ class WebhookForm(forms.Form):
     thread = Chooser("web:thread-named", "web:thread-id-offers", max_length=128)
     run = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
 
-    def filters(self) -> Filter:
+    def filters(self) -> contract.WebhookFilter:
         cleaned = self.cleaned_data
-        return Filter(
-            kinds=tuple(cleaned["kinds"].split()),
-            namespaces=tuple(cleaned["namespaces"].split()),
+        return contract.WebhookFilter(
+            kinds=cleaned["kinds"].split(),
+            namespaces=cleaned["namespaces"].split(),
             key=cleaned["key"],
             prefix=cleaned["begins"],
             thread_id=cleaned["thread"],

@@ -12,9 +12,9 @@ import pytest
 from django.db.models.functions import Now
 from django.test import override_settings
 
+from state_admin.contract.webhooks import WebhookFilter as Filter
 from state_admin.models import AuditRow, DeliveryStatus, Webhook, WebhookDelivery, webhooks_sql
 from state_admin.services import deliveries, webhook_flow, webhooks
-from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
 from tests.feeding import pump, wait_for_feed
 from tests.project.running import free_port

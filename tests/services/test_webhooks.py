@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.test import override_settings
 
+from state_admin.contract.webhooks import WebhookFilter as Filter
 from state_admin.domain import signatures
 from state_admin.domain.access import Role
 from state_admin.models import (
@@ -41,7 +42,6 @@ from state_admin.services.errors import (
     QuotaExceeded,
 )
 from state_admin.services.webhook_secrets import live_secrets
-from state_admin.services.webhooks import Filter
 from state_admin.streams import cursors
 from tests import builders, feeding
 from tests.builders import Person, make_namespace, make_token, put

@@ -12,9 +12,9 @@ import pytest
 from django.db.models.functions import Now
 
 from project import job_notifications
+from state_admin.contract.webhooks import WebhookFilter as Filter
 from state_admin.models import Sweep, Webhook, WebhookDelivery
 from state_admin.services import webhook_flow, webhooks
-from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
 from tests.feeding import wait_for_feed
 from tests.project.running import Running, wait_for

@@ -11,13 +11,14 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from state_admin.contract.webhooks import WebhookFilter as Filter
 from state_admin.domain.lifecycle import format_duration, stuck_reason
 from state_admin.models import Dispatch, Run, Ticket
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.leases import take_lease
 from state_admin.services.runs import RunChange, change_run, heartbeat
 from state_admin.services.tickets import decide_ticket
-from state_admin.services.webhooks import Filter, create_webhook
+from state_admin.services.webhooks import create_webhook
 from state_admin.templatetags.threads import explain_end, run_state
 from state_admin.web.run_actions import actions_of, suggest
 from state_admin.web.tickets import draft

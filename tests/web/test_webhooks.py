@@ -14,9 +14,9 @@ from django.db.models.functions import Now
 from django.test import Client
 from pytest_django import Settings
 
+from state_admin.contract.webhooks import WebhookFilter as Filter
 from state_admin.models import AuditRow, Webhook, WebhookDelivery
 from state_admin.services import webhooks
-from state_admin.services.webhooks import Filter
 from tests.builders import Person
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page

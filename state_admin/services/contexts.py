@@ -22,11 +22,10 @@ INTERRUPTED = "[Tool execution was interrupted]"
 
 @dataclass(frozen=True)
 class Context:
-    """A context. `messages` are JSON texts in order; `rows` are their rows (None: a placeholder for
-    a missing tool result). `left_out` is the number of messages omitted because of max_tokens."""
+    """A context. `messages` are JSON texts in order. `left_out` is the number of messages omitted
+    because of max_tokens."""
 
     messages: list[str]
-    rows: list[Message | None]
     estimated_tokens: int
     message_count: int
     left_out: int
@@ -57,14 +56,11 @@ def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None)
     if len(bodies) < len(fitted.kept):  # deleted since the view was read
         raise thread_not_found(thread_id)
     texts: list[str] = []
-    rows: list[Message | None] = []
     for index in fitted.kept:
         stand_ins = fitted.stand_ins.get(index, ())
         texts += [bodies.get(view[index].pk) or "{}", *map(values.dump, stand_ins)]
-        rows += [view[index], *(None for _ in stand_ins)]
     return Context(
         messages=texts,
-        rows=rows,
         estimated_tokens=fitted.tokens,
         message_count=thread.message_count,
         left_out=len(view) - len(fitted.kept),

@@ -4,7 +4,7 @@ commit would have written."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -141,11 +141,6 @@ def _moved(thread: Thread, names: set[str], base: int) -> list[str]:
     return sorted(names & set().union(*since))
 
 
-def _moves(thread: Thread, names: Iterable[str], base: int) -> Any:
-    moved = Q(valid_from__gt=base) | Q(valid_to__gt=base)
-    return StateValue.objects.filter(moved, thread=thread, key__in=names)
-
-
 def _values_at(thread: Thread, keys: Sequence[str], base: int) -> dict[str, str] | None:
     """Return the JSON texts of the keys at a revision. None: the revision is not retained."""
     rows = StateValue.objects.filter(thread=thread, key__in=keys).at_revision(base)
@@ -161,7 +156,8 @@ def _revisions(
     thread: Thread, keys: Sequence[str], base: int
 ) -> defaultdict[str, list[dict[str, Any]]]:
     """Return the newest retained revisions that changed each key after `base`."""
-    rows = _moves(thread, keys, base).order_by("-valid_from")
+    moved = Q(valid_from__gt=base) | Q(valid_to__gt=base)
+    rows = StateValue.objects.filter(moved, thread=thread, key__in=keys).order_by("-valid_from")
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for key, start, end in rows.values_list("key", "valid_from", "valid_to")[:_MAX_ROWS]:
         numbers[key].update(number for number in (start, end) if number and number > base)

@@ -77,7 +77,9 @@ def put_record(
     document = values.load(value.text)
     with transaction.atomic():
         _lock_registry(actor, kind)
-        markers = _markers(kind, _hold_entry(actor, kind, identity))
+        lock_entry(actor, kind.namespace, identity)
+        before = entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
+        markers = _markers(kind, before)
         sealed, fresh = _seal(actor, kind, identity, document, markers)
         attributes = {"ttl": None, "expires_at": None, "tags": None, "pinned": None}
         result = entries.store_value(
@@ -248,12 +250,6 @@ def _lock_registry(actor: Actor, kind: Kind) -> None:
     find_definition(actor, kind.namespace)
     rows = Namespace.objects.filter(workspace_id=actor.workspace_id, name__in=config.NAMESPACES)
     list(rows.order_by("name").select_for_update(no_key=True).values_list("pk"))
-
-
-def _hold_entry(actor: Actor, kind: Kind, identity: str) -> EntryView:
-    """Return the current record, with its row locked against redaction and erasure."""
-    lock_entry(actor, kind.namespace, identity)
-    return entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
 
 
 def _entry(actor: Actor, kind: Kind, identity: str) -> Entry | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -222,7 +222,7 @@ def unreadable() -> Iterator[str]:
 def rotate_secrets() -> Rotation:
     """Encrypt with the newest key the secrets of authenticators and recovery codes that have an
     older one, and count them. Safe to repeat and to interrupt, also while people sign in."""
-    done = Rotation(0, 0, [])
+    total, current, unreadable = 0, 0, list[str]()
     owners = Authenticator.objects.order_by("user_id").values_list("user_id", flat=True).distinct()
     for user_id in list(owners):
         with transaction.atomic():
@@ -234,18 +234,17 @@ def rotate_secrets() -> Rotation:
                 try:
                     changed = _seal_anew(device)
                 except (UnknownKey, InvalidCiphertext):
-                    done.unreadable.append(f"{user.get_username()}: {device.type}")
+                    unreadable.append(f"{user.get_username()}: {device.type}")
                     continue
                 if changed:
                     device.save(update_fields=["data"])
                 rotated += changed
-                done = replace(done, current=done.current + (not changed))
+                current += not changed
             actor = actor_of_user(user)
             if rotated and actor is not None:
-                operator = system_actor(actor.workspace_id, "operator")
-                _record(operator, "totp.rotate", user)
-            done = replace(done, rotated=done.rotated + rotated)
-    return done
+                _record(system_actor(actor.workspace_id, "operator"), "totp.rotate", user)
+            total += rotated
+    return Rotation(total, current, unreadable)
 
 
 def _seal_anew(device: Authenticator) -> bool:

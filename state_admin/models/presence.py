@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 from django.db import models
 from django.db.models.functions import Now
 
+from state_admin.domain.access import Actor
+
 from . import hot
 from .access import User
 from .workspaces import Workspace
@@ -60,8 +62,9 @@ ORDER BY p.since, u.username
 """
 
 
-def announce(*, workspace_id: int, user_id: int, namespace: str, key: str) -> list[ActiveEditor]:
+def announce(actor: Actor, namespace: str, key: str) -> list[ActiveEditor]:
     """Record that a user edits an entry now; returns the other users who do."""
-    subject = {"workspace": workspace_id, "user": user_id, "namespace": namespace, "key": key}
+    owner = {"workspace": actor.workspace_id, "user": int(actor.id)}
+    subject = {**owner, "namespace": namespace, "key": key}
     hot.fetch_all(_ANNOUNCE, subject)
     return [ActiveEditor._make(row) for row in hot.fetch_all(_OTHERS, subject)]

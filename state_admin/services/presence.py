@@ -21,9 +21,7 @@ def announce_editing(*, actor: Actor, namespace: str, key: str) -> list[ActiveEd
     """
     require(actor, Role.ADMIN if config.kind_of(namespace) or not key else Role.EDITOR)
     find_definition(actor, namespace)
-    return presence.announce(
-        workspace_id=actor.workspace_id, user_id=int(actor.id), namespace=namespace, key=key
-    )
+    return presence.announce(actor, namespace, key)
 
 
 def announce_editing_policy(*, actor: Actor, scope: Scope, name: str) -> list[ActiveEditor]:
@@ -31,9 +29,4 @@ def announce_editing_policy(*, actor: Actor, scope: Scope, name: str) -> list[Ac
     require(actor, role_of(scope))
     read_policy(actor=actor, scope=scope, name=name)
     # The name of a namespace contains no slash.
-    return presence.announce(
-        workspace_id=actor.workspace_id,
-        user_id=int(actor.id),
-        namespace=f"policies/{scope}",
-        key=name,
-    )
+    return presence.announce(actor, f"policies/{scope}", name)

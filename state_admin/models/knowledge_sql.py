@@ -144,9 +144,10 @@ class SharedEntry(NamedTuple):
 
 
 def read_shared(
-    actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int
+    actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int = 50
 ) -> Sequence[SharedEntry]:
-    """The current entries under `keys`, by (namespace, key)."""
+    """The current entries under `keys` that the actor may see: up to `limit` after `after`, by
+    (namespace, key)."""
     rows = hot.fetch_all(_SHARED, _page(actor, keys, after, limit) | {"keys_count": len(keys)})
     return [SharedEntry._make(row) for row in rows]
 

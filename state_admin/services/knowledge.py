@@ -10,7 +10,7 @@ from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
 from state_admin.models import Entry, Namespace, Revision, Run, RunRead, Thread, knowledge_sql
-from state_admin.models.knowledge_sql import SharedEntry, VisibleVersion
+from state_admin.models.knowledge_sql import VisibleVersion
 from state_admin.models.large_columns import without_related
 from state_admin.models.reads import RunReadQuerySet
 
@@ -111,14 +111,6 @@ def keys_of_thread(thread: Thread) -> list[str]:
     agents = dict.fromkeys(agent for agent in rows.values_list("agent_id", flat=True) if agent)
     parent = thread.parent.public_id if thread.parent else ""
     return _keys(thread.public_id, parent, list(agents))
-
-
-def shared_with(
-    actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int = 50
-) -> Sequence[SharedEntry]:
-    """The current entries under keys of scopes, of all namespaces that the actor may see: up to
-    `limit` after `after`, by namespace and key."""
-    return knowledge_sql.read_shared(actor, keys, after=after, limit=limit)
 
 
 def _keys(thread_id: str, parent_thread_id: str, agents: Sequence[str]) -> list[str]:

@@ -12,8 +12,9 @@ from state_admin.domain import diffs, values
 from state_admin.domain.access import Role
 from state_admin.domain.values import JSON
 from state_admin.models import Revision, Thread
+from state_admin.models.knowledge_sql import read_shared
 from state_admin.services.errors import BadRequest, Conflict, NotFound
-from state_admin.services.knowledge import keys_of_thread, shared_with
+from state_admin.services.knowledge import keys_of_thread
 from state_admin.services.snapshots import (
     LIFECYCLE,
     Snapshot,
@@ -138,7 +139,7 @@ def _shared(request: Request, thread: Thread) -> dict[str, Any]:
     """The entries that the thread can read now, from the cursor in the query string on."""
     keys = keys_of_thread(thread)
     namespace, _, key = paging.text(request, "shared").partition("/")
-    rows = shared_with(request.actor, keys, after=(namespace, key), limit=SHARED + 1)
+    rows = read_shared(request.actor, keys, after=(namespace, key), limit=SHARED + 1)
 
     def url(**place: str) -> str:
         return thread_url(thread.public_id, tab="state", at=request.GET.get("at"), **place)

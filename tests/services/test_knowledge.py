@@ -433,7 +433,7 @@ def test_shared__thread__contains_its_scopes_in_every_namespace_page_by_page(run
     keys = knowledge.keys_of_thread(Thread.objects.get(public_id="t1"))
     assert tuple(keys) == KEYS
     seen, after = [], ("", "")
-    while rows := knowledge.shared_with(run.actor, keys, after=after, limit=2):
+    while rows := knowledge_sql.read_shared(run.actor, keys, after=after, limit=2):
         seen += [(row.namespace, row.key) for row in rows]
         after = seen[-1]
     assert seen == [
@@ -448,6 +448,6 @@ def test_shared__restricted_token_and_other_workspace__see_permitted_entries_onl
     for name in ("notes", "team"):
         put(run.actor, name, "global", 1)
     narrow = replace(run.actor, namespaces=("team",))
-    rows = knowledge.shared_with(narrow, ["global"])
+    rows = knowledge_sql.read_shared(narrow, ["global"])
     assert [row.namespace for row in rows] == ["team"]
-    assert knowledge.shared_with(mallory.actor, ["global"]) == []
+    assert knowledge_sql.read_shared(mallory.actor, ["global"]) == []

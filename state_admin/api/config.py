@@ -52,7 +52,7 @@ def list_config(call: Endpoint, kind: str) -> HttpResponse:
 def read_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     record = config.read_record(actor=call.actor, kind=Kind(kind), identity=record_id)
     if etags.not_modified(call.request, record.version):
-        return etags.unchanged(record.version)
+        return etags.answer_empty(record.version, 304)
     return _show(kind, record)
 
 

@@ -73,7 +73,7 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 
 def _show(call: Endpoint, entry: EntryView) -> Response:
     if etags.not_modified(call.request, entry.version):
-        return etags.unchanged(entry.version)
+        return etags.answer_empty(entry.version, 304)
     return answer(contract.Entry.of(entry), etag=entry.version)
 
 
@@ -108,7 +108,7 @@ def patch_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 def _show_written(call: Endpoint, written: WriteResult) -> HttpResponse:
     # The response to a dry run is what its client wants to see.
     if preferences.prefers_minimal(call.request.META) and not call.dry_run:
-        return preferences.answer_minimal(written.entry.version)
+        return preferences.mark_applied(etags.answer_empty(written.entry.version, 204))
     status = 201 if written.created else 200
     return answer(contract.Entry.of(written.entry), status, etag=written.entry.version)
 

@@ -23,7 +23,7 @@ def read_state(call: Endpoint, thread_id: str) -> HttpResponse:
     )
     # What an export omits depends on the registered keys, which change without a new revision.
     if not query.export and etags.not_modified(call.request, snapshot.revision):
-        return etags.unchanged(snapshot.revision)
+        return etags.answer_empty(snapshot.revision, 304)
     return answer(contract.Snapshot.of(snapshot), etag=snapshot.revision)
 
 

@@ -72,14 +72,9 @@ def expected_version(request: Request) -> int | None:
 
 
 def not_modified(request: Request, version: int) -> bool:
-    """Whether a conditional GET names this version, so that the response is 304."""
+    """Whether a conditional GET names this version, so that the response is answer_empty(…, 304)."""
     tags = request.META.get("HTTP_IF_NONE_MATCH")
     return tags is not None and f'"{version}"' in (tag.strip() for tag in tags.split(","))
-
-
-def unchanged(version: int) -> Response:
-    """Return a 304 response: the client already has this version."""
-    return answer_empty(version, 304)
 
 
 def answer_empty(version: int, status: int) -> Response:

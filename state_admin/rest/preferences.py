@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from . import etags
 from .bodies import Response
 
 # The header of a response that follows the preference.
@@ -20,11 +19,6 @@ def prefers_minimal(environ: Mapping[str, Any]) -> bool:
         if name.strip().lower() == "return":
             return bool(value.strip().strip('"').lower() == "minimal")
     return False
-
-
-def answer_minimal(version: int) -> Response:
-    """Return the response to a write whose client prefers a minimal one: only the ETag."""
-    return mark_applied(etags.answer_empty(version, 204))
 
 
 def mark_applied(response: Response) -> Response:

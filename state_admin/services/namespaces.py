@@ -232,9 +232,8 @@ def register_namespace(
             return NamespaceRegistration(
                 Namespace(name=name, **content), True, True, Violations(0, [])
             )
-        return NamespaceRegistration(
-            row, False, differs(row, content), find_violations(row, validator, examined)
-        )
+        changed = bool(changed_columns(row, content))
+        return NamespaceRegistration(row, False, changed, find_violations(row, validator, examined))
     with transaction.atomic():
         namespace, created = Namespace.objects.select_for_update(no_key=True).get_or_create(
             workspace_id=actor.workspace_id,
@@ -245,7 +244,7 @@ def register_namespace(
         _refuse_owned(None if created else namespace, plugin, expected_version)
         if expected_time not in (None, namespace.updated_at):
             raise Conflict("this namespace was changed in the meantime")
-        fields = _changed_columns(namespace, content)
+        fields = changed_columns(namespace, content)
         changed, renewed = bool(fields), not set(_VERSIONED).isdisjoint(fields)
         revived = namespace.unregistered_at is not None
         detail = _describe_change(namespace, content, fields) if changed else {}
@@ -394,12 +393,8 @@ def _refuse_tracking(namespace: Namespace | None, tracked: bool | None) -> None:
         )
 
 
-def differs(row: Model, content: Mapping[str, Any]) -> bool:
-    """Whether a stored definition differs from `content`. White space in JSON is ignored."""
-    return bool(_changed_columns(row, content))
-
-
-def _changed_columns(row: Model, content: Mapping[str, Any]) -> list[str]:
+def changed_columns(row: Model, content: Mapping[str, Any]) -> list[str]:
+    """The columns of a stored definition that differ from `content`. White space in JSON is ignored."""
     return [
         column
         for column, value in content.items()
@@ -572,7 +567,7 @@ def check_patterns(
         schemas.check_patterns(schema.text, max_value_bytes)
     except schemas.InvalidSchema as invalid:
         row = rows.first()
-        if row is None or differs(row, content):
+        if row is None or changed_columns(row, content):
             raise _invalid_schema(invalid) from invalid
 
 

@@ -20,7 +20,7 @@ from . import journal
 from .actors import require, require_unrestricted
 from .errors import Conflict, Invalid, TooLarge, check_storable
 from .finding import checked
-from .namespaces import check_definition, check_patterns, differs
+from .namespaces import changed_columns, check_definition, check_patterns
 
 AFFECTS_ALL = "State keys and plugins affect the whole workspace."
 
@@ -99,9 +99,9 @@ def register_state_key(
                 f"key already registered: {name}",
                 hint=f"It belongs to the plugin {row.plugin}. To change it, send this name as plugin.",
             )
-        changed = differs(row, content)
+        changed = changed_columns(row, content)
         # Keys that earlier versions accepted can be registered again, and changed otherwise.
-        if created or differs(row, {"reducer": reducer, "default": default.text}):
+        if created or changed_columns(row, {"reducer": reducer, "default": default.text}):
             _check_default(reducer, default)
         if changed:
             StateKey.objects.filter(pk=row.pk).update(**content, updated_at=Now())

@@ -207,12 +207,11 @@ def delete_entry(
     key: str,
     precondition: Precondition = ANY,
     reason: str = "",
-    operation: Operation = Operation.DELETE,
 ) -> int:
     """Delete the entry if it exists. Returns the version of the deletion, or 0 if it did not exist."""
     require(actor, Role.EDITOR)
     require_open(namespace)
-    return delete_value(actor, namespace, key, precondition, reason, operation)
+    return delete_value(actor, namespace, key, precondition, reason)
 
 
 def delete_entries(
@@ -237,12 +236,7 @@ def delete_entries(
 
 
 def delete_value(
-    actor: Actor,
-    namespace: str,
-    key: str,
-    precondition: Precondition,
-    reason: str,
-    operation: Operation = Operation.DELETE,
+    actor: Actor, namespace: str, key: str, precondition: Precondition, reason: str
 ) -> int:
     """delete_entry for services that may write reserved namespaces."""
     definition = find_definition(actor, namespace)
@@ -256,7 +250,7 @@ def delete_value(
                 "namespace_id": definition.id,
                 "namespace": definition.name,
                 "key": key,
-                "operation": operation.value,
+                "operation": Operation.DELETE.value,
                 "expected": precondition.version,
                 "tracked": definition.tracked,
             }

@@ -67,7 +67,9 @@ def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False)
         reader = Reader(stream)
         _check_version(reader.header)
         slug = slug or reader.header.workspace
-        _check_free(slug)
+        check_slug(slug)
+        if Workspace.objects.filter(slug=slug).exists():
+            raise _exists(slug)
         _check_tables(reader.header)
         columns = {name: each.columns for name, each in reader.header.tables.items()}
         with _staging(columns):
@@ -97,12 +99,6 @@ def _check_version(header: Header) -> None:
             f"the file is of a version that is too old ({header.commonhold_version},"
             f" {header.migration}); upgrade its server, and export the workspace again",
         )
-
-
-def _check_free(slug: str) -> None:
-    check_slug(slug)
-    if Workspace.objects.filter(slug=slug).exists():
-        raise _exists(slug)
 
 
 def _exists(slug: str) -> Conflict:

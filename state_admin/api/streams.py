@@ -12,12 +12,11 @@ from django.http import HttpResponse
 
 from state_admin.contract import changes as contract
 from state_admin.models import feed_sql
-from state_admin.rest.authentication import actor_of_session, session_key
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.event_streams import begin_stream, continue_stream
 from state_admin.rest.long_polling import hub_of
 from state_admin.services.feed_cursors import open_cursor
-from state_admin.services.listeners import CLOSED, Listener, check_live
+from state_admin.services.listeners import CLOSED, check_live
 from state_admin.streams import events
 from state_admin.streams.stream import ChangeStream
 
@@ -52,8 +51,5 @@ def stream_changes(call: Endpoint) -> HttpResponse:
         ]
         response.content = b"".join(parts)
     elif request.method == "GET":
-        stream = ChangeStream(hub, call.actor, filters, after, _describe)
-        session = session_key(request) if call.actor.kind == "user" else ""
-        listener = Listener(call.actor, stream, session, actor_of_session)
-        continue_stream(call, response, listener)
+        continue_stream(call, response, ChangeStream(hub, call.actor, filters, after, _describe))
     return response

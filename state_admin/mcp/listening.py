@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-import django.db
-import structlog
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
@@ -32,25 +28,19 @@ from mcp_types import (
     SubscriptionsListenResult,
 )
 
-from project.failures import describe_error
 from state_admin.models.feed_sql import FeedFilter, FeedRow
-from state_admin.services.listeners import find_ended
+from state_admin.services.errors import Problem
+from state_admin.services.listeners import CLOSED, Listener, OpenStreams
 from state_admin.services.namespaces import find_untracked
 from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
 
 from .host import Caller, Host
 from .resources import Address, address_in, spend
 
-log = structlog.get_logger(__name__)
-
-# Limits: open streams of one process, with one token and in total; resources of one stream; and the
-# bytes of its request, which is kept in memory while the stream is open.
-MOST_OF_ONE = 100
-MOST = 1000
+# Limits: resources of one stream; and the bytes of its request, which is kept in memory while the
+# stream is open.
 MOST_RESOURCES = 256
 MOST_BYTES = 512 * 1024
-# Seconds between two checks whether the tokens of open streams are still valid.
-_RECHECK = 2.0
 # Seconds for which a stream waits for changes at a time; the SDK keeps the connection alive.
 _PATIENCE = 60.0
 
@@ -60,9 +50,7 @@ class Listening:
 
     def __init__(self, host: Host, hub: Hub) -> None:
         self.host, self.hub = host, hub
-        self._open: dict[Subscription, str] = {}  # with the id of its token
-        self._by_token: Counter[str] = Counter()
-        self._guard: asyncio.Task[None] | None = None
+        self._open = OpenStreams(1000)
         self._drain: asyncio.Task[None] | None = None
 
     async def listen(
@@ -80,31 +68,20 @@ class Listening:
             raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")
         untracked = await self.host.in_thread(lambda: _find_untracked(caller, addresses))
         addresses = {at: uris for at, uris in addresses.items() if at[0] not in untracked}
-        token = caller.actor.id
-        self._admit(token)
-        self._by_token[token] += 1
+        if self.host.draining.is_set():
+            raise MCPError(INTERNAL_ERROR, CLOSED["draining"].detail)
         try:
             async with self.hub.subscribe(
                 caller.actor, FeedFilter(), only=lambda row: (row.namespace, row.key) in addresses
-            ) as listener:
-                self._open[listener] = token
-                self._watch_over()
-                try:
-                    return await self._follow(ctx, listener, addresses)
-                finally:
-                    del self._open[listener]
+            ) as subscription:
+                listener = Listener(caller.actor, subscription.close, self.host.in_thread)
+                with self._open.admit(listener):
+                    self._close_on_shutdown()
+                    return await self._follow(ctx, subscription, addresses)
         except FeedUnavailable:
             raise MCPError(INTERNAL_ERROR, "The database does not respond") from None
-        finally:
-            self._by_token[token] -= 1
-            if not self._by_token[token]:
-                del self._by_token[token]
-
-    def _admit(self, token: str) -> None:
-        if self._by_token[token] >= MOST_OF_ONE:
-            raise MCPError(INTERNAL_ERROR, f"At most {MOST_OF_ONE} streams with one token")
-        if self._by_token.total() >= MOST or self.host.draining.is_set():
-            raise MCPError(INTERNAL_ERROR, "Too many streams are open; retry")
+        except Problem as problem:
+            raise MCPError(INTERNAL_ERROR, problem.detail, problem.document()) from None
 
     async def _follow(
         self,
@@ -135,38 +112,16 @@ class Listening:
             raise MCPError(INTERNAL_ERROR, "The token is no longer valid")
         return SubscriptionsListenResult(_meta=meta)
 
-    def _watch_over(self) -> None:
-        loop = asyncio.get_running_loop()
+    def _close_on_shutdown(self) -> None:
+        async def close() -> None:
+            await self.host.draining.wait()
+            for listener in list(self._open.listeners):
+                listener.close("draining")
+
         if self._drain is None:
-            self._drain = loop.create_task(
-                self._end_on_shutdown(), name="mcp drain", context=contextvars.Context()
+            self._drain = asyncio.get_running_loop().create_task(
+                close(), name="mcp drain", context=contextvars.Context()
             )
-        if self._guard is None or self._guard.done():
-            self._guard = loop.create_task(
-                self._watch(), name="mcp streams", context=contextvars.Context()
-            )
-
-    async def _end_on_shutdown(self) -> None:
-        await self.host.draining.wait()
-        for listener in list(self._open):
-            listener.close("draining")
-
-    async def _watch(self) -> None:
-        """While there are open streams, end those whose token is no longer valid, or whose workspace
-        was moved."""
-        while self._open:
-            await asyncio.sleep(_RECHECK)
-            seen = dict(self._open)
-            try:
-                tokens = set(seen.values())
-                ended = await self.host.in_thread(functools.partial(find_ended, tokens))
-            # the tokens cannot be checked now: keep the streams until they can
-            except django.db.Error as error:
-                log.warning("streams.check_failed", error=describe_error(error))
-                continue
-            for listener, token in seen.items():
-                if token in ended:
-                    listener.close(ended[token])
 
 
 def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:

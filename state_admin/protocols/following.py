@@ -24,7 +24,7 @@ from state_admin.rest.event_streams import begin_stream, continue_stream
 from state_admin.rest.long_polling import hub_of
 from state_admin.services.errors import BadRequest, Gone, NotFound, TooLarge
 from state_admin.services.feed_cursors import open_cursor
-from state_admin.services.listeners import Listener, check_live
+from state_admin.services.listeners import check_live
 from state_admin.streams import cursors, events
 from state_admin.streams.channel import Channel
 from state_admin.streams.hub import FeedUnavailable, Hub
@@ -151,7 +151,7 @@ def answer_stream(
         response.content = beginning + events.hello(end.position, end.at) + last
     else:
         stream = ThreadStream(hub, actor, thread_id, encoder, after)
-        continue_stream(view, response, Listener(actor, stream))
+        continue_stream(view, response, stream)
     return response
 
 

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import django.db
 
 from state_admin.services.errors import Problem, Unavailable
-from state_admin.services.listeners import Listener
+from state_admin.services.listeners import Listener, OpenStreams
 from state_admin.streams.channel import Channel, instead
 from state_admin.streams.hub import FeedUnavailable
 
+from .authentication import actor_of_session, session_key
 from .bodies import Response
 from .endpoint import Endpoint
+
+# Of one process.
+_OPEN = OpenStreams(2000)
+
+
+class Stream(Protocol):
+    def close(self, why: str) -> None:
+        """End the stream soon. `why` is a key of listeners.CLOSED."""
+
+    async def run(self, channel: Channel) -> None:
+        """Send the stream until it is closed."""
 
 
 def begin_stream(headers: Mapping[str, str] | None = None) -> Response:
@@ -24,13 +36,17 @@ def begin_stream(headers: Mapping[str, str] | None = None) -> Response:
     return response
 
 
-def continue_stream(view: Endpoint, response: Response, listener: Listener) -> None:
-    """Continue a response as the stream of a listener. If that fails before anything was sent, the
-    client gets a problem in place of the response."""
+def continue_stream(view: Endpoint, response: Response, stream: Stream) -> None:
+    """Continue a response as a stream. If that fails before anything was sent, the client gets a
+    problem in place of the response."""
+    actor = view.actor
+    session = session_key(view.request) if actor.kind == "user" else ""
 
     async def follow(channel: Channel, first: Any) -> None:
+        listener = Listener(actor, stream.close, channel.in_thread, session, actor_of_session)
         try:
-            await listener.follow(channel)
+            with _OPEN.admit(listener):
+                await stream.run(channel)
         except (FeedUnavailable, Problem, django.db.Error) as error:
             if isinstance(error, FeedUnavailable):
                 error = Unavailable("the database does not respond")

@@ -7,12 +7,13 @@ format errors.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import django.db
 import structlog
@@ -20,7 +21,6 @@ import structlog
 from project.failures import describe_error
 from state_admin.domain.access import Actor
 from state_admin.models import ApiToken
-from state_admin.streams.channel import Channel
 
 from .cells import is_elsewhere
 from .errors import (
@@ -36,11 +36,12 @@ from .errors import (
 from .feed_cursors import RESTART_FEED
 from .move_problems import WorkspaceMoved
 
+T = TypeVar("T")
+
 log = structlog.get_logger(__name__)
 
-# The maximum number of open streams of one process: per token or user, and in total.
+# The maximum number of open streams of one process per token or user.
 MOST_OF_ONE = 100
-MOST = 2000
 # Seconds between two checks of the tokens and sessions of open streams.
 _RECHECK = 2.0
 
@@ -62,21 +63,19 @@ CLOSED: dict[str, Problem] = {
 }
 
 
-class Stream(Protocol):
-    def close(self, why: str) -> None:
-        """End the stream soon. `why` is a key of CLOSED."""
-
-    async def run(self, channel: Channel) -> None:
-        """Send the stream until it is closed."""
+class InThread(Protocol):
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """Run `work`, which may use the database, in a thread."""
 
 
 @dataclass(eq=False)
 class Listener:
-    """One open stream. For a page, `session` is the key of its session, and `whose` returns the
-    current actor of a session."""
+    """One open stream. `close` ends it soon, for a reason of CLOSED. For a page, `session` is the key of
+    its session, and `whose` returns the current actor of a session."""
 
     actor: Actor
-    stream: Stream
+    close: Callable[[str], None]
+    in_thread: InThread
     session: str = ""
     whose: Callable[[str], Actor | None] = lambda key: None
 
@@ -84,17 +83,9 @@ class Listener:
     def name(self) -> tuple[str, str]:
         return self.actor.kind, self.actor.id
 
-    async def follow(self, channel: Channel) -> None:
-        """Run the stream. Raises RateLimited or Unavailable if too many are open."""
-        self.channel = channel
-        _OPEN.admit(self)
-        try:
-            await self.stream.run(channel)
-        finally:
-            _OPEN.dismiss(self)
-
     def must_end(self, tokens: Mapping[str, str], sessions: Mapping[str, Actor | None]) -> str:
-        """Why the stream must end, a key of CLOSED; "" if it need not. `tokens`: those of find_ended."""
+        """Why the stream must end, a key of CLOSED; "" if it need not. `tokens`: those of
+        _find_ended_tokens."""
         if not self.session:
             return tokens.get(self.actor.id, "")
         now = sessions[self.session]
@@ -115,15 +106,18 @@ def check_live(actor: Actor) -> None:
         raise WorkspaceMoved(cell)
 
 
-class _OpenStreams:
-    """The open streams of this process."""
+class OpenStreams:
+    """The open streams of this process, at most `most`."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.listeners: set[Listener] = set()
         self.by_name: Counter[tuple[str, str]] = Counter()
         self._guard: asyncio.Task[None] | None = None
 
-    def admit(self, listener: Listener) -> None:
+    @contextlib.contextmanager
+    def admit(self, listener: Listener) -> Iterator[None]:
+        """Count a stream as open. Raises RateLimited or Unavailable if too many are."""
         if self.by_name[listener.name] >= MOST_OF_ONE:
             raise RateLimited(
                 "too many streams are open with this token",
@@ -131,7 +125,7 @@ class _OpenStreams:
                 retry_after=5,
                 limit=MOST_OF_ONE,
             )
-        if len(self.listeners) >= MOST:
+        if len(self.listeners) >= self.most:
             raise Unavailable("too many streams are open")
         self.listeners.add(listener)
         self.by_name[listener.name] += 1
@@ -139,12 +133,13 @@ class _OpenStreams:
             self._guard = asyncio.get_running_loop().create_task(
                 self._watch(), name="streams", context=contextvars.Context()
             )
-
-    def dismiss(self, listener: Listener) -> None:
-        self.listeners.discard(listener)
-        self.by_name[listener.name] -= 1
-        if not self.by_name[listener.name]:
-            del self.by_name[listener.name]
+        try:
+            yield
+        finally:
+            self.listeners.discard(listener)
+            self.by_name[listener.name] -= 1
+            if not self.by_name[listener.name]:
+                del self.by_name[listener.name]
 
     async def _watch(self) -> None:
         """While streams are open, close those whose token or session has ended, or whose workspace was
@@ -155,18 +150,15 @@ class _OpenStreams:
             if not seen:
                 return
             try:
-                ended = await seen[0].channel.in_thread(functools.partial(_find_ended, seen))
+                ended = await seen[0].in_thread(functools.partial(_find_ended, seen))
             except django.db.Error as error:  # the streams remain open until the next check
                 log.warning("streams.check_failed", error=describe_error(error))
                 continue
             for listener, why in ended.items():
-                listener.stream.close(why)
+                listener.close(why)
 
 
-_OPEN = _OpenStreams()
-
-
-def find_ended(tokens: Collection[str]) -> dict[str, str]:
+def _find_ended_tokens(tokens: Collection[str]) -> dict[str, str]:
     """Why streams of these tokens must end, by the ids of those that must: a key of CLOSED."""
     cells = _cells_of(tokens)
     ended = {token: "unauthenticated" for token in tokens if token not in cells}
@@ -183,7 +175,7 @@ def _cells_of(tokens: Collection[str]) -> dict[str, str]:
 def _find_ended(listeners: Collection[Listener]) -> dict[Listener, str]:
     """The streams that must end, with the reason: their token has ended, or their session does not
     belong to the user who opened them any more."""
-    tokens = find_ended({each.actor.id for each in listeners if each.actor.kind == "token"})
+    tokens = _find_ended_tokens({each.actor.id for each in listeners if each.actor.kind == "token"})
     now = {each.session: each.whose for each in listeners if each.session}
     sessions = {key: whose(key) for key, whose in now.items()}
     found = {each: each.must_end(tokens, sessions) for each in listeners}

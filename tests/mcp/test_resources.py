@@ -16,6 +16,7 @@ from state_admin.domain.access import Role
 from state_admin.mcp import listening, resources
 from state_admin.mcp.resources import address_in, uri_of
 from state_admin.models import ApiToken, Workspace
+from state_admin.services.listeners import MOST_OF_ONE
 from state_admin.services.tokens import revoke_token
 from tests.builders import Person, make_namespace, make_record, make_token, put
 from tests.loops import run
@@ -253,12 +254,12 @@ def test_subscription__repeatedly_closed__releases_its_slot(mcp: MCP, alice: Per
     async def go() -> int:
         opened = 0
         async with mcp.client(alice.token) as client:
-            for _ in range(2 * listening.MOST_OF_ONE + 5):
+            for _ in range(2 * MOST_OF_ONE + 5):
                 async with client.listen(resource_subscriptions=[uri_of("notes", "k")]):
                     opened += 1
         return opened
 
-    assert run(go(), 110) == 2 * listening.MOST_OF_ONE + 5
+    assert run(go(), 110) == 2 * MOST_OF_ONE + 5
 
 
 def test_subscription__server_ends__is_closed_with_a_result(

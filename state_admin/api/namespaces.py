@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 from django.http import HttpResponse
 from msgspec import UNSET
 
 from state_admin.contract import namespaces as contract
-from state_admin.contract.types import Fault
 from state_admin.models import Namespace
 from state_admin.rest import etags
 from state_admin.rest.bodies import answer, no_content
@@ -52,25 +52,13 @@ def register_namespace(call: Endpoint, namespace: str) -> HttpResponse:
             arguments[part] = None if raw is UNSET else raw
     registered = _VERBS[call.query.if_exists](**arguments)
     if registered.violations is not None:
-        return answer(_preview(registered.changed, registered.violations))
+        found = msgspec.convert(registered.violations, contract.Violations, from_attributes=True)
+        return answer(
+            contract.RegistrationPreview(would_change=registered.changed, violations=found)
+        )
     document = contract.Namespace.of(registered.namespace)
     status = 201 if registered.created else 200
     return answer(document, status, etag=registered.namespace.schema_version)
-
-
-def _preview(would_change: bool, violations: namespaces.Violations) -> contract.RegistrationPreview:
-    first = [
-        contract.Violation(
-            key=each["key"],
-            version=each["version"],
-            errors=[Fault(**fault) for fault in each["errors"]],
-        )
-        for each in violations.first
-    ]
-    return contract.RegistrationPreview(
-        would_change=would_change,
-        violations=contract.Violations(count=violations.count, first=first),
-    )
 
 
 @handles(contract.UNREGISTER_NAMESPACE)

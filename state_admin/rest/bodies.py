@@ -80,11 +80,7 @@ def _members_of(kind: type[msgspec.Struct]) -> dict[str, _Readers]:
     return {name: readers for name, readers in found.items() if readers}
 
 
-def _keep(raw: Raw) -> Raw:
-    return raw
-
-
-_ANY: _Readers = dict.fromkeys((dict, list, str, int, float, bool, type(None)), _keep)
+_ANY: _Readers = dict.fromkeys((dict, list, str, int, float, bool, type(None)), lambda raw: raw)
 
 
 def _read(readers: _Readers, raw: Raw) -> Any:

@@ -30,16 +30,15 @@ log = structlog.get_logger()
 _CLOSED = {"42501", "25006"}
 
 
-def answer_problem(problem: Problem, request: HttpRequest | None = None) -> HttpResponse:
+def answer_problem(problem: Problem, request: HttpRequest) -> HttpResponse:
     """Return the response for a problem."""
     status = problem.status
-    headers = {} if request is None else request.META
     # A revision in the body that is not current is 409; one in If-Match is a failed precondition.
-    if isinstance(problem, errors.RevisionConflict) and "HTTP_IF_MATCH" in headers:
+    if isinstance(problem, errors.RevisionConflict) and "HTTP_IF_MATCH" in request.META:
         status = 412
     # Not by orjson: a problem may hold stored values (big integers, 1.10) and may quote a name
     # from the request that has no UTF-8 form.
-    document = values.dump(problem.document(headers.get("REQUEST_ID", ""), status=status))
+    document = values.dump(problem.document(request.META.get("REQUEST_ID", ""), status=status))
     response = HttpResponse(
         document.encode(errors="replace"), status=status, content_type=PROBLEM_TYPE
     )
@@ -50,7 +49,7 @@ def answer_problem(problem: Problem, request: HttpRequest | None = None) -> Http
     if isinstance(problem, errors.MethodNotAllowed) and "allowed" in problem.data:
         response["Allow"] = ", ".join(problem.data["allowed"])
     if isinstance(problem, errors.UnsupportedMediaType) and "supported" in problem.data:
-        accepts = "Accept-Patch" if request is not None and request.method == "PATCH" else "Accept"
+        accepts = "Accept-Patch" if request.method == "PATCH" else "Accept"
         response[accepts] = ", ".join(problem.data["supported"])
     if isinstance(problem, errors.InFlight | errors.Unavailable):
         response["Retry-After"] = "1"
@@ -78,10 +77,10 @@ def rate_limit_headers(limit: int, remaining: int, reset: int) -> dict[str, str]
 
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     """DRF's exception handler."""
-    return answer_error(error, context.get("request"))
+    return answer_error(error, context["request"])
 
 
-def answer_error(error: Exception, request: Any = None) -> HttpResponse:
+def answer_error(error: Exception, request: Any) -> HttpResponse:
     """Return the response for any exception. Never raises, never contains a traceback."""
     return answer_problem(problem_of(error, request), request)
 
@@ -135,9 +134,8 @@ def problem_of(error: Exception, request: Any) -> Problem:
 
 
 def _problem_of_drf(error: drf.APIException, request: Any) -> Problem:
-    if isinstance(error, drf.MethodNotAllowed) and request is not None:
-        view = request.parser_context.get("view")
-        allowed = getattr(view, "allowed_methods", [])
+    if isinstance(error, drf.MethodNotAllowed):
+        allowed = request.parser_context["view"].allowed_methods
         return errors.MethodNotAllowed(
             f"{request.method} is not allowed on this path",
             hint=f"Allowed methods: {', '.join(allowed)}.",

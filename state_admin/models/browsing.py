@@ -86,7 +86,7 @@ FROM (
         n.schema_version AS present, e.*
     {stretch}
 ) e {joined}
-WHERE {sparse}
+WHERE {conditions}
 ORDER BY {order} LIMIT %(limit)s
 """
 _BY_KEY = "e.namespace, e.key"
@@ -137,9 +137,15 @@ class EntryFilter(NamedTuple):
     after: tuple[str, str] = ("", "")
 
     @property
-    def sparse(self) -> str:
-        """The conditions without an index, "" if there are none."""
+    def sparse(self) -> bool:
+        """Whether there is a condition without an index."""
+        return self.conditions != LIVE
+
+    @property
+    def conditions(self) -> str:
+        """The conditions on an entry, without those of its range."""
         conditions = {
+            LIVE: not self.deleted,
             "e.deleted": self.deleted,
             "e.schema_version <> e.present": self.stale or self.unjudged,
             "e.updated_at >= %(since)s": self.since,
@@ -161,14 +167,11 @@ def entry_page(
     bounds the cost; `window_end` returns the position to continue from.
     """
     sparse = filters.sparse
-    live = "" if sparse else f" AND {LIVE}"
-    if sparse and not filters.deleted:
-        sparse = f"{LIVE} AND {sparse}"
     statement = _FOUND.format(
         columns=_LINE,
-        stretch=_stretch(actor, filters, live),
+        stretch=_stretch(actor, filters, "" if sparse else f" AND {LIVE}"),
         joined="",
-        sparse=sparse or "true",
+        conditions=filters.conditions if sparse else "true",
         order=_BY_KEY,
     )
     parameters = _parameters(actor, filters, max(window, limit) if sparse else limit)
@@ -254,16 +257,11 @@ def sorted_page(
     """Up to `limit` entries of the filters' namespace in an order, after the row with the values and the
     key `last`, which is empty for the first page. No index has this order: the entries of the ranges of
     the filters, at most `window` (see window_end), are read and sorted for each page."""
-    conditions = [filters.sparse] if filters.sparse else []
-    if not filters.deleted:
-        conditions.append(LIVE)
-    if last:
-        conditions.append(order.after)
     statement = _FOUND.format(
         columns=_LINE,
         stretch=_stretch(actor, filters, ""),
         joined=order.joined,
-        sparse=" AND ".join(conditions) or "true",
+        conditions=f"{filters.conditions} AND {order.after}" if last else filters.conditions,
         order=order.sql,
     )
     parameters = {**_parameters(actor, filters, window), "member": order.member, "limit": limit}
@@ -286,12 +284,11 @@ def entry_addresses(
 ) -> list[EntryAddress]:
     """The addresses of up to `limit` live entries that match the filters, by namespace and key,
     among the first `window` entries, deleted ones included."""
-    parts = [LIVE, filters.sparse] if filters.sparse else [LIVE]
     statement = _FOUND.format(
         columns=_PLACE,
         stretch=_stretch(actor, filters, ""),
         joined="",
-        sparse=" AND ".join(parts),
+        conditions=filters.conditions,
         order=_BY_KEY,
     )
     rows = hot.fetch_all(statement, {**_parameters(actor, filters, window), "limit": limit})
@@ -303,9 +300,7 @@ def entry_count(actor: Actor, filters: EntryFilter, most: int, window: int = 0) 
     `most` or, if a filter has no index (`filters.sparse`), among the first `window` entries."""
     sparse = filters.sparse
     limit = window if sparse else most
-    matches = "true"
-    if sparse:
-        matches = sparse if filters.deleted else f"{LIVE} AND {sparse}"
+    matches = filters.conditions if sparse else "true"
     stretch = _stretch(actor, filters, "" if sparse else f" AND {LIVE}")
     statement = (
         f"SELECT count(*) FILTER (WHERE {matches}), count(*) FROM "

@@ -44,7 +44,7 @@ GROUP BY namespace_id
 """
 
 _THREADS = """
-SELECT id, workspace_id FROM threads WHERE id > %(after)s ORDER BY id LIMIT {batch}
+SELECT id, 1, workspace_id FROM threads WHERE id > %(after)s ORDER BY id LIMIT {batch}
 """
 
 _MESSAGES = """
@@ -67,27 +67,28 @@ GROUP BY thread_id ORDER BY thread_id
 """
 
 
+def _walk(statement: str, **start: Any) -> Iterator[hot.Row]:
+    """The rows of a statement, in batches. Its first columns, which have the names of the parameters
+    `start`, are the place of a row. Then follows the number of rows that it stands for."""
+    place, seen = tuple(start.values()), BATCH
+    while seen == BATCH:
+        parameters = dict(zip(start, place, strict=True))
+        rows = hot.fetch_all(statement.format(batch=BATCH), parameters)
+        seen = sum(row[len(start)] for row in rows)
+        place = max((row[: len(start)] for row in rows), default=place)
+        yield from rows
+
+
 def entries() -> Iterator[tuple[int, Counts]]:
     """Live entries by namespace, in parts: a namespace may occur several times."""
-    after, seen = 0, BATCH
-    while seen == BATCH:
-        rows = hot.fetch_all(_ENTRIES.format(batch=BATCH), {"after": after})
-        after = max((row[0] for row in rows), default=0)
-        seen = sum(row[1] for row in rows)
-        for row in rows:
-            counts = Counts(entries=row[3], entry_bytes=row[4], estimated_tokens=row[5])
-            yield row[2], counts
+    for _, _, namespace, count, size, tokens in _walk(_ENTRIES, after=0):
+        yield namespace, Counts(entries=count, entry_bytes=size, estimated_tokens=tokens)
 
 
 def histories() -> Iterator[tuple[int, Counts]]:
     """Versions of entries by namespace, in parts."""
-    entry, version, seen = 0, 0, BATCH
-    while seen == BATCH:
-        rows = hot.fetch_all(_HISTORIES.format(batch=BATCH), {"entry": entry, "version": version})
-        entry, version = max(((row[0], row[1]) for row in rows), default=(0, 0))
-        seen = sum(row[2] for row in rows)
-        for row in rows:
-            yield row[3], Counts(history_rows=row[2], history_bytes=row[4])
+    for _, _, count, namespace, size in _walk(_HISTORIES, entry=0, version=0):
+        yield namespace, Counts(history_rows=count, history_bytes=size)
 
 
 class ThreadCounts(NamedTuple):
@@ -113,39 +114,25 @@ _Piece = tuple[int, int, Counts]
 
 
 def _threads() -> Iterator[_Piece]:
-    after, seen = 0, BATCH
-    while seen == BATCH:
-        rows = hot.fetch_all(_THREADS.format(batch=BATCH), {"after": after})
-        seen = len(rows)
-        for after, workspace_id in rows:
-            yield after, workspace_id, Counts(threads=1)
+    for thread, _, workspace_id in _walk(_THREADS, after=0):
+        yield thread, workspace_id, Counts(threads=1)
 
 
 def _messages() -> Iterator[_Piece]:
-    place, seen = {"thread": 0, "seq": 0}, BATCH
-    while seen == BATCH:
-        rows = hot.fetch_all(_MESSAGES.format(batch=BATCH), place)
-        seen = sum(row[2] for row in rows)
-        for thread, seq, count, size, tokens in rows:
-            place = {"thread": thread, "seq": seq}
-            yield thread, 0, Counts(messages=count, message_bytes=size, estimated_tokens=tokens)
+    for thread, _, count, size, tokens in _walk(_MESSAGES, thread=0, seq=0):
+        yield thread, 0, Counts(messages=count, message_bytes=size, estimated_tokens=tokens)
 
 
 def _states() -> Iterator[_Piece]:
-    place: dict[str, Any] = {"thread": 0, "key": "", "valid_from": 0}
-    seen = BATCH
-    while seen == BATCH:
-        rows = hot.fetch_all(_STATES.format(batch=BATCH), place)
-        seen = sum(row[3] for row in rows)
-        for thread, key, valid_from, count, held, held_bytes, past_bytes in rows:
-            place = {"thread": thread, "key": key, "valid_from": valid_from}
-            counts = Counts(
-                state_rows=held,
-                state_bytes=held_bytes,
-                history_rows=count - held,
-                history_bytes=past_bytes,
-            )
-            yield thread, 0, counts
+    walk = _walk(_STATES, thread=0, key="", valid_from=0)
+    for thread, _, _, count, held, held_bytes, past_bytes in walk:
+        counts = Counts(
+            state_rows=held,
+            state_bytes=held_bytes,
+            history_rows=count - held,
+            history_bytes=past_bytes,
+        )
+        yield thread, 0, counts
 
 
 # Context compactions save tokens, the others remove rows. Undone ones do not count, and those from

@@ -59,27 +59,22 @@ def from_url(url: str | None, setting: str = "DATABASE_URL") -> dict[str, Any]:
     if url is None:
         return {**common, "EMBEDDED": True, "NAME": "commonhold", "USER": "postgres"}
     parts = _parse(url, setting)
-    options = {
-        **common["OPTIONS"],
-        # A server that disappeared without closing its connections is detected in seconds, not
-        # hours.
-        "connect_timeout": 5,
-        "keepalives_idle": 30,
-        "tcp_user_timeout": 20_000,
-        **{
-            k: v
-            for k, v in parts.items()
-            if k not in ("dbname", "user", "password", "host", "port")
-        },
-    }
     return {
         **common,
-        "NAME": parts.get("dbname", "commonhold"),
-        "USER": parts.get("user", ""),
-        "PASSWORD": parts.get("password", ""),
-        "HOST": parts.get("host", ""),
-        "PORT": parts.get("port", ""),
-        "OPTIONS": options,
+        "NAME": parts.pop("dbname", "commonhold"),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        "OPTIONS": {
+            **common["OPTIONS"],
+            # A server that disappeared without closing its connections is detected in seconds, not
+            # hours.
+            "connect_timeout": 5,
+            "keepalives_idle": 30,
+            "tcp_user_timeout": 20_000,
+            **parts,
+        },
     }
 
 

@@ -77,16 +77,8 @@ def begin_copying() -> None:
         cursor.execute("SET LOCAL extra_float_digits = 1")
 
 
-def read_newest_migration() -> str:
-    """The name of the newest migration of this database."""
-    return max(_migrations())
-
-
-def has_migration(name: str) -> bool:
-    return name in _migrations()
-
-
-def _migrations() -> set[str]:
+def list_migrations() -> set[str]:
+    """The names of the migrations of this database; the newest is the last one in alphabetical order."""
     applied = MigrationRecorder(connection).applied_migrations()
     return {name for app, name in applied if app == "state_admin"}
 

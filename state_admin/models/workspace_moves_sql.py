@@ -19,7 +19,7 @@ from . import hot
 from .access import ApiToken, User
 from .changes import Change
 from .config import ConfigSecret
-from .freezing_sql import BY_READS, STATISTICS
+from .freezing_sql import BY_READS
 from .idempotency import IdempotencyRecord
 from .presence import Presence
 from .reverts import Revert
@@ -55,11 +55,6 @@ class Digest(NamedTuple):
     rows: int
     first: str
     second: str
-
-
-def is_shifted(table: Table) -> bool:
-    """Whether the rows of the table get new numbers by a shift. The number of the workspace is assigned."""
-    return table.numbered and table.model is not Workspace
 
 
 # Numbers -----------------------------------------------------------------------------------------
@@ -249,7 +244,7 @@ def read_digest(table: Table, workspace_id: int, shifts: Shifts | None = None) -
     excluded = _DIFFERENT.get(table.name, frozenset())
     values = [_moved(table, column, back) for column in table.fields if column not in excluded]
     own = ""
-    if "kind" in table.fields and table.model is Change:
+    if table.model is Change:
         own = f" AND x.kind NOT IN {KINDS}"
     elif table.name == "audit":
         own = f" AND x.action NOT IN {KINDS}"
@@ -261,10 +256,6 @@ def read_digest(table: Table, workspace_id: int, shifts: Shifts | None = None) -
         {},
     )
     return Digest(*row)
-
-
-def is_compared(table: Table) -> bool:
-    return table.model not in STATISTICS
 
 
 # Deletion ----------------------------------------------------------------------------------------

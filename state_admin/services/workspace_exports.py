@@ -28,7 +28,7 @@ def export_workspace(*, slug: str, stream: BinaryIO, secrets: bool = False) -> H
         workspace = find_row(Workspace.objects.all(), "workspace", slug=slug)
         header = Header(
             commonhold_version=__version__,
-            migration=workspace_copies_sql.read_newest_migration(),
+            migration=max(workspace_copies_sql.list_migrations()),
             exported_at=timestamp(timezone.now()),
             workspace=slug,
             workspace_id=workspace.pk,

@@ -87,7 +87,7 @@ def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False)
 
 
 def _check_version(header: Header) -> None:
-    if not workspace_copies_sql.has_migration(header.migration):
+    if header.migration not in workspace_copies_sql.list_migrations():
         raise BadFile(
             1,
             f"the file is of a newer version ({header.commonhold_version},"

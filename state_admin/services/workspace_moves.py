@@ -251,7 +251,7 @@ class Mover:
             ranges = {
                 table.name: found
                 for table in MOVED
-                if workspace_moves_sql.is_shifted(table)
+                if table.numbered and table.model is not Workspace  # its number is assigned
                 if (found := workspace_moves_sql.read_range(table, workspace_of(source)))
             }
         with self._target.used(), transaction.atomic():
@@ -386,9 +386,9 @@ class Mover:
     # Checks ----------------------------------------------------------------------------------
 
     def _check_servers(self) -> None:
-        here, version = _identify(), workspace_copies_sql.read_newest_migration()
+        here, version = _identify(), max(workspace_copies_sql.list_migrations())
         with self._target.used():
-            there, other = _identify(), workspace_copies_sql.read_newest_migration()
+            there, other = _identify(), max(workspace_copies_sql.list_migrations())
         if here == there:
             raise Invalid("the source and the target are the same database")
         if version != other:

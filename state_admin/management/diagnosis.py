@@ -32,7 +32,7 @@ from state_admin.models import (
     database_faults,
 )
 from state_admin.models import search as search_models
-from state_admin.models.database import CROWDED, connections_used, describe_database
+from state_admin.models.database import CROWDED, connections_used, describe_database, read_time
 from state_admin.models.sweeps import WORKER_SILENCE, newest_sweep
 from state_admin.services import config_secrets, replicas, webhook_secrets
 
@@ -146,7 +146,7 @@ def _check_migrations() -> Iterator[Finding]:
 
 def _check_clock() -> Iterator[Finding]:
     before = time.time()
-    server = database_faults.read_clock()
+    server = read_time().timestamp()
     skew = server - (before + time.time()) / 2
     if abs(skew) > _SKEW_SECONDS:
         yield Finding(

@@ -11,13 +11,6 @@ from django.db.models import UniqueConstraint
 
 from . import hot
 
-_CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
-
-
-def read_clock() -> float:
-    """The time of the server, in seconds since 1970."""
-    return float(hot.fetch_row(_CLOCK, {})[0])
-
 
 class LongTransaction(NamedTuple):
     """A transaction that delays the change feed and keeps vacuum from removing dead rows. `pid`: 0

@@ -352,8 +352,8 @@ def test_replication_slot__without_reader__is_named(monkeypatch: pytest.MonkeyPa
 def test_clock__differs__is_reported(
     monkeypatch: pytest.MonkeyPatch, seconds: float, text: str
 ) -> None:
-    real = diagnosis.database_faults.read_clock
-    monkeypatch.setattr(diagnosis.database_faults, "read_clock", lambda: real() + seconds)
+    ahead, real = timedelta(seconds=seconds), diagnosis.read_time
+    monkeypatch.setattr(diagnosis, "read_time", lambda: real() + ahead)
 
     assert find("clock").text == text
 

@@ -84,8 +84,3 @@ def compare(ids: Sequence[int], at: datetime) -> Sequence[EntryAtMoment]:
     """The entries now and at that time, by (namespace, key)."""
     rows = hot.fetch_all(_COMPARE, {"ids": list(ids), "at": at})
     return [EntryAtMoment._make(row) for row in rows]
-
-
-def is_past(at: datetime) -> bool:
-    """Whether the time is not in the future, by the database's clock."""
-    return bool(hot.fetch_row("SELECT %(at)s <= clock_timestamp()", {"at": at})[0])

@@ -19,6 +19,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import is_tombstone
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import Entry, Operation, clearing_sql, entries_sql, moments_sql
+from state_admin.models.database import read_time
 from state_admin.models.entries import EntryQuerySet
 from state_admin.models.moments_sql import EntryAtMoment
 
@@ -57,7 +58,7 @@ def restore_entries(
     """
     require(actor, Role.EDITOR)
     rows = _choose(actor, namespace, key, prefix, scope_kind)
-    if not moments_sql.is_past(at):
+    if at > read_time():
         raise Invalid(
             "at must not be in the future", [values.Fault("/at", "must not be in the future")]
         )

@@ -45,11 +45,15 @@ class SlowStatements(NamedTuple):
     statements: list[Statement]
 
 
-_DATABASE = """
-SELECT current_setting('server_version'), current_database(),
-    pg_database_size(current_database()),
-    (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
+_LOAD = """
+SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
     current_setting('max_connections')::int
+"""
+
+_DATABASE = f"""
+SELECT current_setting('server_version'), current_database(),
+    pg_database_size(current_database()), load.*
+FROM ({_LOAD}) load
 """
 
 _TABLES = """
@@ -66,12 +70,6 @@ def describe_database() -> Database:
     """Size, connections and the largest tables. Two queries of the catalogue."""
     tables = [Table._make(table) for table in hot.fetch_all(_TABLES, {})]
     return Database._make([*hot.fetch_row(_DATABASE, {}), tables])
-
-
-_LOAD = """
-SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
-    current_setting('max_connections')::int
-"""
 
 
 # The share of max_connections above which connections are considered scarce.

@@ -112,8 +112,7 @@ def _read(text: str) -> JSON:
         if faults := _faults(text):
             raise RefusedJSON(faults) from None
         value = _whole(_LENIENT, text)
-        if deeper_than(value, MAX_DOCUMENT_DEPTH):
-            raise RefusedJSON([Fault("", TOO_DEEP)]) from None
+        check_depth(value)
         return value
 
 
@@ -283,21 +282,21 @@ def _spelling(slice_: msgspec.Raw) -> str:
     return bytes(slice_).decode()
 
 
-def deeper_than(value: JSON, limit: int) -> bool:
-    """Whether a value has more than `limit` levels. Does not recurse."""
+def check_depth(value: JSON) -> None:
+    """Raise RefusedJSON for more than MAX_DOCUMENT_DEPTH levels. Does not recurse. Also for the result
+    of a patch: its `move` and `copy` can nest values without limit, and `values.dump` recurses."""
     level = [value] if isinstance(value, (dict, list)) else []
     depth = 0
     while level:
         depth += 1
-        if depth > limit:
-            return True
+        if depth > MAX_DOCUMENT_DEPTH:
+            raise RefusedJSON([Fault("", TOO_DEEP)])
         level = [
             child
             for node in level
             for child in (node.values() if isinstance(node, dict) else node)
             if isinstance(child, (dict, list))
         ]
-    return False
 
 
 def pointer_of(*parts: str | int) -> str:

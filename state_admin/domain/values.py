@@ -18,7 +18,6 @@ from state_admin.domain.documents import (
     JSON,
     MAX_DEPTH,
     MAX_DIGITS,
-    MAX_DOCUMENT_DEPTH,
     MAX_FAULTS,
     OUT_OF_RANGE,
     SURROGATE,
@@ -29,7 +28,7 @@ from state_admin.domain.documents import (
     MalformedJSON,
     Raw,
     RefusedJSON,
-    deeper_than,
+    check_depth,
     encodable,
     items,
     members,
@@ -47,6 +46,7 @@ __all__ = [
     "MalformedJSON",
     "Raw",
     "RefusedJSON",
+    "check_depth",
     "items",
     "members",
     "pointer_of",
@@ -108,13 +108,6 @@ def check(raw: Raw, pointer: str = "") -> None:
         faults = _faults(raw.value, pointer)
         if faults:
             raise RefusedJSON(faults)
-
-
-def check_depth(value: JSON) -> None:
-    """Raise RefusedJSON for more levels than a document may have. For the result of a patch: its `move`
-    and `copy` can nest values without limit, and `dump` recurses."""
-    if deeper_than(value, MAX_DOCUMENT_DEPTH):
-        raise RefusedJSON([Fault("", TOO_DEEP)])
 
 
 def _surely_fine(text: str) -> bool:

@@ -363,7 +363,9 @@ class _Index:
         """Remove the identity of an item that is being changed."""
         key = self.keys[place]
         if key is not None:
-            self._uncount(key)
+            self.counts[key] -= 1
+            if not self.counts[key]:
+                del self.counts[key]
             self.keys[place] = None
             self.unhashed += 1
 
@@ -376,11 +378,6 @@ class _Index:
         """Remove all items with this identity."""
         self.keys = [each for each in self.keys if each != key]
         del self.counts[key]
-
-    def _uncount(self, key: Hashable) -> None:
-        self.counts[key] -= 1
-        if not self.counts[key]:
-            del self.counts[key]
 
 
 def _member_of(parent: JSON, place: JSON) -> JSON:

@@ -16,6 +16,7 @@ from typing import Protocol
 import django.db
 from django.http import HttpResponse
 
+from project.channel import Channel
 from state_admin.domain.access import Actor
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
@@ -26,7 +27,6 @@ from state_admin.services.errors import BadRequest, Gone, NotFound, TooLarge
 from state_admin.services.feed_cursors import open_cursor
 from state_admin.services.listeners import check_live
 from state_admin.streams import cursors, events
-from state_admin.streams.channel import Channel
 from state_admin.streams.hub import FeedUnavailable, Hub
 from state_admin.streams.stream import ListeningStream
 

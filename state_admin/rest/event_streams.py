@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import django.db
 
+from project.channel import Answer, Channel
 from state_admin.services.errors import Problem, Unavailable
 from state_admin.services.listeners import Listener, OpenStreams
-from state_admin.streams.channel import Channel, instead
 from state_admin.streams.hub import FeedUnavailable
 
 from .authentication import actor_of_session, session_key
@@ -42,7 +43,7 @@ def continue_stream(view: Endpoint, response: Response, stream: Stream) -> None:
     actor = view.actor
     session = session_key(view.request) if actor.kind == "user" else ""
 
-    async def follow(channel: Channel, first: Any) -> None:
+    async def follow(channel: Channel, first: Answer) -> None:
         listener = Listener(actor, stream.close, channel.in_thread, session, actor_of_session)
         try:
             with _OPEN.admit(listener):
@@ -50,6 +51,16 @@ def continue_stream(view: Endpoint, response: Response, stream: Stream) -> None:
         except (FeedUnavailable, Problem, django.db.Error) as error:
             if isinstance(error, FeedUnavailable):
                 error = Unavailable("the database does not respond")
-            await channel.answer(instead(first, view.handle_exception(error)))
+            await channel.answer(_instead(first, view.handle_exception(error)))
 
     response.on_loop = follow
+
+
+def _instead(answer: Answer, response: Any) -> Answer:
+    """`answer` with status and body of `response` (a response of Django), and with the headers of
+    both."""
+    headers = {name.lower().encode(): text.encode() for name, text in response.items()}
+    headers = {**dict(answer.start["headers"]), **headers}
+    headers[b"content-length"] = str(len(response.content)).encode()
+    start = {**answer.start, "status": response.status_code, "headers": [*headers.items()]}
+    return replace(answer, start=start, body=response.content, on_loop=None)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from state_admin.domain.access import Actor
 from state_admin.models.feed_sql import FeedFilter
 
-from .channel import Channel
 from .hub import FeedUnavailable, Hub
+
+if TYPE_CHECKING:
+    from project.channel import Answer, Channel
 
 
 class LongPoll:
@@ -26,7 +28,7 @@ class LongPoll:
         self.hub, self.actor, self.filters = hub, actor, filters
         self.seconds, self.extra = seconds, extra
 
-    async def __call__(self, channel: Channel, answer: Any) -> None:
+    async def __call__(self, channel: Channel, answer: Answer) -> None:
         with contextlib.suppress(FeedUnavailable):  # then the first response is sent
             loop = asyncio.get_running_loop()
             deadline = loop.time() + self.seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import django.db
 
@@ -14,8 +14,10 @@ from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 
 from . import events
-from .channel import Channel
 from .hub import FeedUnavailable, Hub, Subscription
+
+if TYPE_CHECKING:
+    from project.channel import Channel
 
 _PAGE = 500
 

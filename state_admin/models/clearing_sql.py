@@ -12,8 +12,7 @@ from .entries_sql import trail
 # The rows are locked by (namespace, key), the order of all batches, before the first is changed, so
 # that two batches cannot deadlock. A row that was changed while this statement waited for its lock
 # is evaluated again.
-_CLEAR = (
-    """
+_CLEAR = f"""
 WITH held AS MATERIALIZED (
     SELECT e.id, n.name, n.tracked
     FROM unnest(%(namespaces)s::bigint[], %(keys)s::text[]) AS want(namespace_id, key)
@@ -36,10 +35,9 @@ WITH held AS MATERIALIZED (
     WHERE e.id = held.id AND NOT held.tracked AND NOT e.deleted
         AND coalesce(e.expires_at <= now(), false) = %(expired)s
     RETURNING e.id
-)"""
-    + trail("w JOIN held ON held.id = w.id", "held.name")
-    + "SELECT (SELECT count(*) FROM w) + (SELECT count(*) FROM removed)"
-)
+){trail("w JOIN held ON held.id = w.id", "held.name")}
+SELECT (SELECT count(*) FROM w) + (SELECT count(*) FROM removed)
+"""
 
 
 def clear_entries(parameters: Mapping[str, Any], addresses: Sequence[tuple[int, str]]) -> int:

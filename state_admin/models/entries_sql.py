@@ -215,10 +215,7 @@ def _replacing(new: str) -> str:
 _OVER = f"""
     ON CONFLICT (namespace_id, key) DO UPDATE SET {_replacing("excluded")}"""
 
-_PUT = (
-    _NAMESPACE
-    + f"""
-, w AS (
+_PUT = f"""{_NAMESPACE}, w AS (
 {_INTO}    SELECT n.id, %(key)s, %(value)s::json, 1, 1, %(schema_version)s, false, {_expires("n.at")},
         coalesce(%(tags)s::text[], '{{}}'), coalesce(%(pinned)s::boolean, false), %(size)s,
         %(tokens)s, %(actor_kind)s, %(actor_name)s, n.at, n.at
@@ -229,10 +226,7 @@ _PUT = (
             AND {_SAME_REST})
         ELSE true END
     RETURNING e.*
-)"""
-    + _TRAIL
-    + _RETURN
-)
+){_TRAIL}{_RETURN}"""
 
 _OF_ENTRY = {
     "namespace_id": "bigint", "namespace": "text", "schema_version": "int", "key": "text",
@@ -324,8 +318,7 @@ _COMPLETE = "count(*) OVER (PARTITION BY x.place) = x.size_of_call AS complete"
 # Entries that exist. Entries that another transaction has locked are skipped, so no call delays the
 # others and the locks need no order. A locked row cannot change, so its version is compared before
 # the write.
-_PUT_EXISTING = (
-    f"""{_JOINED}, held AS MATERIALIZED (
+_PUT_EXISTING = f"""{_JOINED}, held AS MATERIALIZED (
     SELECT x.*, e.id, e.version, {LIVE} AS live
     FROM x JOIN entries e ON e.namespace_id = x.namespace_id AND e.key = x.key
     FOR NO KEY UPDATE OF e SKIP LOCKED
@@ -341,14 +334,10 @@ _PUT_EXISTING = (
     RETURNING e.*, {_OF_TRAIL}
 ), written AS (
     SELECT w.* FROM w {_IN_ORDER}
-)"""
-    + _JOINED_TRAIL
-    + _RETURN_MANY
-)
+){_JOINED_TRAIL}{_RETURN_MANY}"""
 # What _PUT_EXISTING does for a single entry. Without arrays to read and several calls to keep apart, it
 # takes half of the time, and most writes are alone.
-_PUT_ONE_EXISTING = (
-    f"""
+_PUT_ONE_EXISTING = f"""
 WITH w AS (
     UPDATE entries e SET {_replacing("x")}
     FROM (
@@ -365,32 +354,22 @@ WITH w AS (
     WHERE e.id = x.id
         AND (%(expected)s::bigint IS NULL OR {LIVE} AND e.version = %(expected)s::bigint)
     RETURNING e.*, x.tracked
-)"""
-    + trail("w", "%(namespace)s", tracked="w.tracked")
-    + _RETURN_MANY
-)
+){trail("w", "%(namespace)s", tracked="w.tracked")}{_RETURN_MANY}"""
 # Entries that do not exist. Two transactions that insert the same one wait for each other. No
 # deadlock is possible, because all batches insert in this order and this one starts without locks.
 _CHOSEN = f"""(
         SELECT x.*, {_COMPLETE} FROM x WHERE x.expected IS NULL AND NOT EXISTS (
             SELECT 1 FROM entries e WHERE e.namespace_id = x.namespace_id AND e.key = x.key)
     ) x WHERE x.complete"""
-_PUT_ABSENT = (
-    f"""{_JOINED}, {_upsert(_CHOSEN, expires=_JOINED_EXPIRES, call="x.{}")}, written AS (
+_PUT_ABSENT = f"""{_JOINED}, {_upsert(_CHOSEN, expires=_JOINED_EXPIRES, call="x.{}")}, written AS (
     SELECT w.*, {_OF_TRAIL} FROM w
     JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key {_IN_ORDER}
-)"""
-    + _JOINED_TRAIL
-    + _RETURN_MANY
-)
+){_JOINED_TRAIL}{_RETURN_MANY}"""
 
 # An UPDATE and not an upsert, because INSERT … ON CONFLICT … WHERE would insert a missing row.
 # `::text` first: PostgreSQL infers parameter types in WHERE before SET, and would infer jsonb; the
 # stored value would then have the format of jsonb, and not the original text.
-_REPLACE = (
-    _NAMESPACE
-    + f"""
-, w AS (
+_REPLACE = f"""{_NAMESPACE}, w AS (
     UPDATE entries e SET
         value = %(value)s::text::json,
         version = e.version + 1,
@@ -408,18 +387,14 @@ _REPLACE = (
         AND NOT (%(only)s::text = 'changed' AND e.value::jsonb = %(value)s::text::jsonb
             AND {_SAME_REST})
     RETURNING e.*
-)"""
-    + _TRAIL
-    + _RETURN
-)
+){_TRAIL}{_RETURN}"""
 
 _DELETABLE = f"""e.namespace_id = %(namespace_id)s AND e.key = %(key)s AND {LIVE}
         AND (%(expected)s::bigint IS NULL OR e.version = %(expected)s)
         AND EXISTS (
             SELECT 1 FROM namespaces n
             WHERE n.id = e.namespace_id AND n.unregistered_at IS NULL)"""
-_DELETE = (
-    f"""
+_DELETE = f"""
 WITH w AS (
     UPDATE entries e SET
         value = NULL, version = e.version + 1, deleted = true, expires_at = NULL, size_bytes = 0,
@@ -427,10 +402,7 @@ WITH w AS (
         updated_at = clock_timestamp()
     WHERE {_DELETABLE}
     RETURNING e.*
-)"""
-    + _TRAIL
-    + _RETURN
-)
+){_TRAIL}{_RETURN}"""
 # Entries of untracked namespaces are deleted without a row in the history.
 _REMOVE = f"""
 DELETE FROM entries e WHERE {_DELETABLE}

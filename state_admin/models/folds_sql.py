@@ -51,9 +51,7 @@ WITH seen AS (
 )
 """
 
-_MEASURE = (
-    _LINES
-    + """
+_MEASURE = f"""{_LINES}
 SELECT whole.*, turn.*, stuck.*
 FROM (SELECT count(*), coalesce(sum(estimated_tokens), 0)::bigint FROM lines) whole
 LEFT JOIN (
@@ -70,14 +68,10 @@ LEFT JOIN (
     WHERE h.left_open > 0 ORDER BY l.at, h.call COLLATE "C" LIMIT 1
 ) stuck ON true
 """
-)
 
 # The last point up to which the messages fit, else the first point. A point up to which there are only the
 # previous summary and a retained message counts only if there is no other.
-_CUT_POINT = (
-    _LINES
-    + """
-, changes AS (
+_CUT_POINT = f"""{_LINES}, changes AS (
     SELECT at, sum(change) AS change
     FROM (
         SELECT at, times - lag(times, 1, 0::bigint) OVER (PARTITION BY call ORDER BY at, place)
@@ -99,7 +93,6 @@ SELECT at, seq, public_id, tokens::bigint, external FROM marked
 WHERE safe AND at < %(end)s
 ORDER BY external > 1 DESC, fits DESC, CASE WHEN fits THEN -at ELSE at END LIMIT 1
 """
-)
 
 
 class LogView:

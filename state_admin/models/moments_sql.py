@@ -9,21 +9,23 @@ from typing import NamedTuple
 from . import hot
 from .entries import EntryQuerySet
 
-# An entry that was not written since that time is unchanged, unless it has expired since: it may be
-# expired before the sweep has deleted it.
-_TOUCHED = """
-SELECT e.id, e.size_bytes + coalesce(r.size_bytes, 0)
+# Entries with their revisions at that time.
+_THEN = """
 FROM entries e
 JOIN namespaces n ON n.id = e.namespace_id
 LEFT JOIN LATERAL (
-    SELECT size_bytes FROM entry_revisions r
+    SELECT * FROM entry_revisions r
     WHERE r.entry_id = e.id AND r.at <= %(at)s ORDER BY r.version DESC LIMIT 1
 ) r ON true
 WHERE e.id = ANY(%(ids)s)
 ORDER BY n.name COLLATE "C", e.key COLLATE "C"
 """
 
-_COMPARE = """
+# An entry that was not written since that time is unchanged, unless it has expired since: it may be
+# expired before the sweep has deleted it.
+_TOUCHED = f"SELECT e.id, e.size_bytes + coalesce(r.size_bytes, 0) {_THEN}"
+
+_COMPARE = f"""
 SELECT e.id, e.namespace_id, n.name, e.key, e.version,
     CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
         THEN e.value::text END,
@@ -34,15 +36,7 @@ SELECT e.id, e.namespace_id, n.name, e.key, e.version,
         WHERE next.entry_id = e.id AND next.version = coalesce(r.version, 0) + 1
     ) AND coalesce(r.version, 0) < e.version,
     r.redacted_at IS NOT NULL
-FROM entries e
-JOIN namespaces n ON n.id = e.namespace_id
-LEFT JOIN LATERAL (
-    SELECT * FROM entry_revisions r
-    WHERE r.entry_id = e.id AND r.at <= %(at)s ORDER BY r.version DESC LIMIT 1
-) r ON true
-WHERE e.id = ANY(%(ids)s)
-ORDER BY n.name COLLATE "C", e.key COLLATE "C"
-"""
+{_THEN}"""
 
 _LOCK = """
 SELECT e.id FROM entries e JOIN namespaces n ON n.id = e.namespace_id

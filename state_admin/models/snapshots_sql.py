@@ -155,7 +155,7 @@ inserted AS (
     RETURNING thread_id
 )"""
 
-# The fields of the Moves, one array per column.
+# The fields of the Moves, one array per column, and their threads. `set`: what else of a thread changes.
 _MOVES = """
 WITH x AS (
     SELECT * FROM unnest(%(thread)b::bigint[], %(thread_id)b::text[], %(run)b::bigint[],
@@ -165,6 +165,13 @@ WITH x AS (
         %(reason)b::text[], %(request_id)b::text[], %(traceparent)b::text[]
     ) AS x(thread, thread_id, run, run_id, kind, action, label, new_messages, new_tokens,
         workspace, actor_kind, actor_id, actor_name, reason, request_id, traceparent)
+), t AS (
+    UPDATE threads SET {set}
+        message_count = message_count + x.new_messages,
+        context_tokens = context_tokens + x.new_tokens,
+        updated_at = greatest(threads.updated_at, now())
+    FROM x WHERE threads.id = x.thread
+    RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
 )"""
 
 # A reported read of a version that does not exist yet is not inserted. The caller detects it by the
@@ -172,16 +179,7 @@ WITH x AS (
 # `made` waits for `closed` by reading its count: a key has at most one current value
 # (state_values_current), so the old one must be closed before the new one is inserted. now() is when
 # the transaction began, which may be before the last change.
-_ADVANCE = f"""{_MOVES}
-, t AS (
-    UPDATE threads SET
-        revision = revision + 1,
-        message_count = message_count + x.new_messages,
-        context_tokens = context_tokens + x.new_tokens,
-        updated_at = greatest(threads.updated_at, now())
-    FROM x WHERE threads.id = x.thread
-    RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
-), w AS (
+_ADVANCE = f"""{_MOVES.format(set="revision = revision + 1,")}, w AS (
     SELECT t.revision, w.* FROM t, unnest(%(write_thread)b::bigint[], %(key)b::text[],
         %(value)b::text[], %(scope)b::text[], %(persistent)b::bool[])
         AS w(thread, key, value, scope, persistent)
@@ -247,15 +245,7 @@ SELECT t.thread, t.revision, t.message_count, t.context_tokens,
 FROM t LEFT JOIN ran ON ran.id = t.run
 """
 
-_APPEND = f"""{_MOVES}
-, t AS (
-    UPDATE threads SET
-        message_count = message_count + x.new_messages,
-        context_tokens = context_tokens + x.new_tokens,
-        updated_at = greatest(threads.updated_at, now())
-    FROM x WHERE threads.id = x.thread
-    RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
-), {_INSERT_MESSAGES}
+_APPEND = f"""{_MOVES.format(set="")}, {_INSERT_MESSAGES}
 , changed AS (
     INSERT INTO changes (workspace_id, kind, thread, version, actor_name, traceparent)
     SELECT t.workspace, t.action, t.thread_id, t.message_count, t.actor_name, t.traceparent FROM t

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from project.channel import Receive
+from state_admin.domain.networks import subscriber_of
 from state_admin.services.errors import BadRequest, Problem, Unavailable
 from state_admin.services.problem_statuses import RequestTimeout, body_too_large
 
@@ -223,20 +223,7 @@ class Body:
 
     async def _identify(self) -> Client:
         owner = await self._bodies.identify(self._headers)
-        return Client(owner or _network(self._address), bool(owner))
+        return Client(owner or subscriber_of(self._address), bool(owner))
 
     def _too_large(self) -> Problem:
         return body_too_large(self._bodies.limits.one)
-
-
-def _network(address: str) -> str:
-    """The address, or its /64 network: an IPv6 client usually has a whole one."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:  # from a trusted proxy, or a socket without an address
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return address
-    if parsed.ipv4_mapped:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, 64), strict=False))

@@ -1,4 +1,4 @@
-"""Which IP addresses the server may call on behalf of a user (OWASP API7, SSRF).
+"""Which IP addresses the server may call on behalf of a user (OWASP API7, SSRF), and whose they are.
 
 Not here: host names. A name is resolved once and its addresses are checked (state_admin/egress.py).
 """
@@ -51,6 +51,18 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     return _is_public(parsed)
+
+
+def subscriber_of(address: str) -> str:
+    """The subscriber of an address: of IPv6 its /64 network, because each host has one and could use
+    another of its addresses each time. Text that is not an address is returned as it is."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:  # from a trusted proxy, or a socket without an address
+        return address
+    if isinstance(ip, IPv4Address):
+        return str(ip)
+    return str(ip.ipv4_mapped or ipaddress.IPv6Network((int(ip), 64), strict=False).network_address)
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:

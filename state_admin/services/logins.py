@@ -5,7 +5,6 @@ Each writes the audit of all workspaces of the user, because it gives access to 
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -17,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Q
 
 from project import hashing
+from state_admin.domain.networks import subscriber_of
 from state_admin.domain.values import Fault
 from state_admin.models import LoginAttempt, User
 
@@ -40,7 +40,7 @@ def check_password(*, username: str, password: str, address: str) -> User | None
     unknown name takes the same steps as a wrong password. Addresses without recent failures are
     served first, so that attacks from elsewhere do not keep their users out.
     """
-    username, address = username[:150], _subscriber(address)
+    username, address = username[:150], subscriber_of(address)
     attempt, failures = _record_attempt(username, address)
     try:
         with hashing.ranked(failures):
@@ -80,15 +80,6 @@ def _busy() -> Unavailable:
         hint="Nothing was changed. Try again in a few seconds.",
         retry_after=5,
     )
-
-
-def _subscriber(address: str) -> str:
-    """The subscriber of an address: for IPv6 its /64, because each host has one and could use
-    another of its addresses for each attempt."""
-    ip = ipaddress.ip_address(address)
-    if isinstance(ip, ipaddress.IPv4Address):
-        return str(ip)
-    return str(ip.ipv4_mapped or ipaddress.IPv6Network((int(ip), 64), strict=False).network_address)
 
 
 def create_login_url(*, username: str) -> str:

@@ -191,7 +191,7 @@ def client_of(bodies: Bodies) -> tuple[str, bool]:
     [
         ("token:7", "10.0.0.1", ("token:7", True)),
         ("", "10.0.0.1", ("10.0.0.1", False)),
-        ("", "2001:db8:0:7:1:2:3:4", ("2001:db8:0:7::/64", False)),
+        ("", "2001:db8:0:7:1:2:3:4", ("2001:db8:0:7::", False)),
         ("", "::ffff:10.0.0.1", ("10.0.0.1", False)),
         ("", "not an address", ("not an address", False)),
     ],

@@ -71,7 +71,7 @@ class Child:
                 again_in_seconds=self._pause,
             )
             self.deaths += 1
-            self._kill_group()  # the processes that it started
+            _kill_group(self._process)  # the processes that it started
             self._process = None
             self._due = now + self._pause
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
@@ -89,12 +89,10 @@ class Child:
             time.sleep(0.02)
         if process.poll() is None:
             log.warning("child.killed", child=self.role)
-        self._process = process
-        self._kill_group()
+        _kill_group(process)
         process.wait()
-        self._process = None
 
-    def _kill_group(self) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

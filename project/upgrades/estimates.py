@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from django.db import connection
 
-from project.upgrades.observation import Effects, NewIndex
+from project.upgrades.observation import Effects, NewIndex, fetch
 
 # Bytes of the table per second. Lower than what two cores and a shared disk reached: 670 MiB/s,
 # 31 MiB/s, 37 MiB/s, 7 MiB/s (an index of words) and 2 MiB/s (with five indexes).
@@ -42,12 +42,10 @@ FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespac
 
 def read_sizes() -> dict[str, Size]:
     """The sizes of all tables. One query of the catalogue."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SIZES)
-        return {
-            name: Size(rows, table, total, json.loads(widths))
-            for name, rows, table, total, widths in cursor.fetchall()
-        }
+    return {
+        name: Size(rows, table, total, json.loads(widths))
+        for name, rows, table, total, widths in fetch(connection, _SIZES)
+    }
 
 
 def seconds_blocked(effects: Effects, sizes: dict[str, Size]) -> dict[str, float]:

@@ -27,9 +27,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from project.channel import Message, Receive, Send
 from project.env import read_environment
 from project.middleware import PROBES
+from project.tracing import Attributes
 from state_admin import __version__
-
-Attributes = Mapping[str, Any]
 
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
 _KINDS: Final = {

@@ -200,7 +200,6 @@ TAGS: Final[dict[str, str]] = {
 
 def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Schema:
     """The whole document. `problems`: the problem types by slug."""
-    operations = list(operations)
     path_items, components = paths(operations, problems)
     return {
         "openapi": "3.1.1",

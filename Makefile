@@ -53,7 +53,7 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 serve:
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
-test: $(VENV)/dev.stamp ## all tests but those of test-system, on a PostgreSQL of their own: 9 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
+test: $(VENV)/dev.stamp ## all tests but those of test-system, on a PostgreSQL of their own: 6 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not (system or $(OF_OTHER_TARGETS))" $(ARGS)
 
 # For two cores: the tests wait for other processes, leases and restarts.

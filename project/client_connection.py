@@ -70,7 +70,7 @@ class ClientConnection(HttpToolsProtocol):
         self._unread: float = 0
         self._reader_check: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if len(self.connections) > self._most:
             transport.abort()

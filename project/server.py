@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from types import FrameType
+from typing import Any
 
 import structlog
 import uvicorn
@@ -142,12 +143,15 @@ def work(listener: socket.socket, others: Sequence[socket.socket], connections: 
     from project.bridge import render_refusal
     from state_admin.services.errors import BadRequest
 
-    http = functools.partial(
-        ClientConnection, most=connections, refuse=lambda why: render_refusal(BadRequest(why))
-    )
+    # uvicorn declares a class and whole seconds, but accepts these.
+    undeclared: dict[str, Any] = {
+        "http": functools.partial(
+            ClientConnection, most=connections, refuse=lambda why: render_refusal(BadRequest(why))
+        ),
+        "timeout_keep_alive": settings.HEADER_SECONDS,
+    }
     config = uvicorn.Config(
         application,
-        http=http,  # type: ignore[arg-type]  # a class, or what creates its instances
         loop="uvloop",
         ws="none",
         lifespan="on",
@@ -159,8 +163,8 @@ def work(listener: socket.socket, others: Sequence[socket.socket], connections: 
         log_config=None,
         log_level="error",
         backlog=_BACKLOG,
-        timeout_keep_alive=settings.HEADER_SECONDS,  # type: ignore[arg-type]  # seconds, also 0.5
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        **undeclared,
     )
     _Server(config).run([listener])
 

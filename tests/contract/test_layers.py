@@ -120,6 +120,16 @@ def test_modules__each__has_at_most_600_lines() -> None:
     assert long == []
 
 
+@pytest.mark.parametrize(("mark", "most"), [("type: ignore", 4), ("noqa", 9)])
+def test_server__silenced_checks__are_few(mark: str, most: int) -> None:
+    code = [
+        path.read_text()
+        for name in ("project", "state_admin")
+        for path in (BASE_DIR / name).rglob("*.py")
+    ]
+    assert sum(text.count(f"# {mark}") for text in code) <= most
+
+
 def _sources(folder: Path) -> str:
     return "\n".join(path.read_text() for path in folder.rglob("*.py"))
 

@@ -118,7 +118,7 @@ class Listening:
             for listener in list(self._open.listeners):
                 listener.close("draining")
 
-        if self._drain is None:
+        if self._drain is None or self._drain.done():
             self._drain = asyncio.get_running_loop().create_task(
                 close(), name="mcp drain", context=contextvars.Context()
             )

@@ -68,9 +68,9 @@ class Listening:
             raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")
         untracked = await self.host.in_thread(lambda: _find_untracked(caller, addresses))
         addresses = {at: uris for at, uris in addresses.items() if at[0] not in untracked}
-        if self.host.draining.is_set():
-            raise MCPError(INTERNAL_ERROR, CLOSED["draining"].detail)
         try:
+            if self.host.draining.is_set():
+                raise CLOSED["draining"]
             async with self.hub.subscribe(
                 caller.actor, FeedFilter(), only=lambda row: (row.namespace, row.key) in addresses
             ) as subscription:

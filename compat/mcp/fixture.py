@@ -20,7 +20,8 @@ from pydantic import BaseModel, Field
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from state_admin.mcp.mount import Mount
-from state_admin.services.errors import Forbidden, MisdirectedRequest, Problem
+from state_admin.services.errors import Forbidden, Problem
+from state_admin.services.problem_statuses import MisdirectedRequest
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 SILENCE = base64.b64encode(
@@ -447,4 +448,6 @@ mount.manager.event_store = Memory()
 mount.manager.retry_interval = 100
 
 if __name__ == "__main__":
-    uvicorn.run(mount, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", lifespan="off")
+    # The other parser of uvicorn leaves white space after the value of a header.
+    options = {"host": "127.0.0.1", "http": "h11", "log_level": "error", "lifespan": "off"}
+    uvicorn.run(mount, port=int(sys.argv[1]), **options)

@@ -4,6 +4,8 @@ import-linter checks the imports (pyproject.toml)."""
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +96,29 @@ def _is_explained(before: list[str]) -> bool:
         line.strip() for line in reversed(before) if not re.match(r"\s+(from|import) ", line)
     )
     return above.startswith(("#", "if TYPE_CHECKING"))
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "compat", "deploy"])
+def test_imports__of_the_server_by_programs_that_no_test_runs__exist(folder: str) -> None:
+    paths = [path for path in (BASE_DIR / folder).rglob("*.py") if "node_modules" not in path.parts]
+    imports = {
+        (str(path.relative_to(BASE_DIR)), node.module, each.name)
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        if node.module.partition(".")[0] in ("project", "state_admin")
+        for each in node.names
+    }
+    assert paths != []
+    assert [found for found in sorted(imports) if not _exists(*found[1:])] == []
+
+
+def _exists(module: str, name: str) -> bool:
+    if name == "*" or hasattr(importlib.import_module(module), name):
+        return True
+    with contextlib.suppress(ModuleNotFoundError):
+        return bool(importlib.import_module(f"{module}.{name}"))
+    return False
 
 
 # Generated files.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import time
@@ -199,6 +200,14 @@ def test_trailers__of_a_chunked_body__do_not_become_headers(
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b"evil" not in answer
     assert b"Bearer" not in answer
+
+
+def test_header__white_space_around_its_value__is_not_part_of_it(server: Running) -> None:
+    connection = Connection(server)
+    head = b"GET /x HTTP/1.1\r\n" + HEAD + b"Connection: close\r\n"
+    connection.send(head + b'Run-Id: \t r1 \t \r\nIf-Match:"1" \r\nX-Empty: \t \r\n\r\n')
+    meta = json.loads(connection.read().partition(b"\r\n\r\n")[2])["meta"]
+    assert (meta["HTTP_RUN_ID"], meta["HTTP_IF_MATCH"], meta["HTTP_X_EMPTY"]) == ("r1", '"1"', "")
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ class ClientConnection(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._received is not None:  # otherwise it is a trailer, which must not become a header
-            # The parser removes only white space before the value (RFC 9110, section 5.5).
+            # httptools removes only the white space before the value. RFC 9110, section 5.5: neither belongs to it.
             super().on_header(name, value.rstrip(b" \t"))
 
     def on_headers_complete(self) -> None:

@@ -143,7 +143,7 @@ def work(listener: socket.socket, others: Sequence[socket.socket], connections: 
     from project.bridge import render_refusal
     from state_admin.services.errors import BadRequest
 
-    # uvicorn declares a class and whole seconds, but accepts these.
+    # Other types than uvicorn declares (a class, an int), which it accepts.
     undeclared: dict[str, Any] = {
         "http": functools.partial(
             ClientConnection, most=connections, refuse=lambda why: render_refusal(BadRequest(why))

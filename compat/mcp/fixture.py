@@ -448,6 +448,6 @@ mount.manager.event_store = Memory()
 mount.manager.retry_interval = 100
 
 if __name__ == "__main__":
-    # The other parser of uvicorn leaves white space after the value of a header.
+    # httptools, the other parser of uvicorn, does not remove white space after the value of a header.
     options = {"host": "127.0.0.1", "http": "h11", "log_level": "error", "lifespan": "off"}
     uvicorn.run(mount, port=int(sys.argv[1]), **options)

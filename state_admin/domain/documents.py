@@ -283,8 +283,8 @@ def _spelling(slice_: msgspec.Raw) -> str:
 
 
 def check_depth(value: JSON) -> None:
-    """Raise RefusedJSON for more than MAX_DOCUMENT_DEPTH levels. Does not recurse. Also for the result
-    of a patch: its `move` and `copy` can nest values without limit, and `values.dump` recurses."""
+    """Raise RefusedJSON if a value has more than MAX_DOCUMENT_DEPTH levels. Does not recurse. The result of
+    a patch is checked, too: `move` and `copy` can nest values without limit, and `values.dump` recurses."""
     level = [value] if isinstance(value, (dict, list)) else []
     depth = 0
     while level:

@@ -1,4 +1,5 @@
-"""Which IP addresses the server may call on behalf of a user (OWASP API7, SSRF), and whose they are.
+"""Which IP addresses the server may call on behalf of a user (OWASP API7, SSRF), and to which subscriber
+an address belongs.
 
 Not here: host names. A name is resolved once and its addresses are checked (state_admin/egress.py).
 """
@@ -54,8 +55,8 @@ def is_public(address: str) -> bool:
 
 
 def subscriber_of(address: str) -> str:
-    """The subscriber of an address: of IPv6 its /64 network, because each host has one and could use
-    another of its addresses each time. Text that is not an address is returned as it is."""
+    """The subscriber to whom an address belongs: for IPv6 its /64 network, because each host has one and
+    could use another of its addresses each time. Text that is not an address is returned as it is."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:  # from a trusted proxy, or a socket without an address

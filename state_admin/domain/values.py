@@ -195,7 +195,7 @@ def load(text: str) -> JSON:
 
 
 def stored(text: str) -> Raw:
-    """A stored document, which needs no check, with what `load` reads."""
+    """A document from the database, with its parsed value. It was checked when it was written."""
     return Raw(text, load(text))
 
 

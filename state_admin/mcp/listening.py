@@ -35,9 +35,9 @@ from state_admin.services.namespaces import find_untracked
 from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
 
 from .host import Caller, Host
-from .resources import Address, address_in, spend
+from .resources import Address, address_in, error_of, spend
 
-# Limits: resources of one stream; and the bytes of its request, which is kept in memory while the
+# The limits of one stream: its resources, and the bytes of its request, which stays in memory while the
 # stream is open.
 MOST_RESOURCES = 256
 MOST_BYTES = 512 * 1024
@@ -68,9 +68,9 @@ class Listening:
             raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")
         untracked = await self.host.in_thread(lambda: _find_untracked(caller, addresses))
         addresses = {at: uris for at, uris in addresses.items() if at[0] not in untracked}
+        if self.host.draining.is_set():
+            raise error_of(CLOSED["draining"])
         try:
-            if self.host.draining.is_set():
-                raise CLOSED["draining"]
             async with self.hub.subscribe(
                 caller.actor, FeedFilter(), only=lambda row: (row.namespace, row.key) in addresses
             ) as subscription:
@@ -81,7 +81,7 @@ class Listening:
         except FeedUnavailable:
             raise MCPError(INTERNAL_ERROR, "The database does not respond") from None
         except Problem as problem:
-            raise MCPError(INTERNAL_ERROR, problem.detail, problem.document()) from None
+            raise error_of(problem) from None
 
     async def _follow(
         self,

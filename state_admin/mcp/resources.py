@@ -100,7 +100,12 @@ def spend(caller: Caller) -> None:
     try:
         actors.admit_token(caller.token)
     except Problem as problem:
-        raise MCPError(INTERNAL_ERROR, problem.detail, problem.document()) from None
+        raise error_of(problem) from None
+
+
+def error_of(problem: Problem) -> MCPError:
+    """The error of MCP for a problem, which is its data."""
+    return MCPError(INTERNAL_ERROR, problem.detail, problem.document())
 
 
 def read_request(uri: str, caller: Caller) -> Message:

@@ -12,12 +12,12 @@ from state_admin.domain.boundaries import CutPoint, PendingToolCall, Turn
 from . import hot
 from .messages import Message
 
-# A compaction loads the messages that it summarizes into memory: about so many bytes of them at most, or
-# those up to the first point at which the view may be cut. The next compaction continues.
+# A compaction loads about this many bytes of messages into memory at most. If even the messages up to the
+# first cut point have more, it loads those. The next compaction continues.
 MOST_BYTES: Final = 32 << 20
 
-# The size of a message, without reading its body: the size that PostgreSQL stores, which may be
-# compressed, or the size of its text according to the estimate of its tokens.
+# The size of a message, estimated without reading its body: the greater of its stored size, which may be
+# compressed, and the size of its text according to the estimate of its tokens.
 _BYTES: Final = "greatest(pg_column_size(body), 4 * estimated_tokens)"
 
 # `held` is the number of open calls of an id after each message that opens or answers it. It is
@@ -69,8 +69,8 @@ LEFT JOIN (
 ) stuck ON true
 """
 
-# The last point up to which the messages fit, else the first point. A point up to which there are only the
-# previous summary and a retained message counts only if there is no other.
+# The last cut point up to which the messages fit, else the first one. A cut point that only the previous
+# summary and a retained message precede is used only if there is no other.
 _CUT_POINT = f"""{_LINES}, changes AS (
     SELECT at, sum(change) AS change
     FROM (

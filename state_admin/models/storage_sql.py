@@ -68,8 +68,9 @@ GROUP BY thread_id ORDER BY thread_id
 
 
 def _walk(statement: str, **start: Any) -> Iterator[hot.Row]:
-    """The rows of a statement, in batches. Its first columns, which have the names of the parameters
-    `start`, are the place of a row. Then follows the number of rows that it stands for."""
+    """The rows of a statement, which is executed once per batch. The first columns of a row are where the
+    next batch continues, named like the parameters `start`; the next one is how many rows of the table
+    it summarizes."""
     place, seen = tuple(start.values()), BATCH
     while seen == BATCH:
         parameters = dict(zip(start, place, strict=True))

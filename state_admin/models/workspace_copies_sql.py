@@ -78,7 +78,7 @@ def begin_copying() -> None:
 
 
 def list_migrations() -> set[str]:
-    """The names of the migrations of this database; the newest is the last one in alphabetical order."""
+    """The names of the migrations of this database; alphabetically, the newest is the last."""
     applied = MigrationRecorder(connection).applied_migrations()
     return {name for app, name in applied if app == "state_admin"}
 

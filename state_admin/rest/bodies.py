@@ -240,8 +240,8 @@ class Response(HttpResponse):
     """An HTTP response with data for the server, which is not sent.
 
     `on_loop` continues it on the event loop (project/channel.py). `kept_content` is stored in place
-    of the content for a repeated request. `is_kept`: whether anything is stored; not if the operation
-    has only read, because readers cannot write, and a repetition may read again.
+    of the content for a repeated request. `is_kept`: whether a response is stored; not for an
+    operation that only reads, because readers may not fill the disk, and a retry can read again.
     """
 
     on_loop: Callable[..., Awaitable[None]] | None = None

@@ -17,7 +17,6 @@ from .authentication import actor_of_session, session_key
 from .bodies import Response
 from .endpoint import Endpoint
 
-# Of one process.
 _OPEN = OpenStreams(2000)
 
 

@@ -360,7 +360,7 @@ class Gone(Problem):
 
 
 class VersionConflict(Problem):
-    """`collision`: the sides, of an entry."""
+    """`collision`: for an entry, both sides of the conflict."""
 
     slug = "version-conflict"
     status = 412

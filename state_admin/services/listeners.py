@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
-# The maximum number of open streams of one process per token or user.
+# The maximum number of open streams per token or user, counted by each OpenStreams.
 MOST_OF_ONE = 100
 # Seconds between two checks of the tokens and sessions of open streams.
 _RECHECK = 2.0
@@ -84,7 +84,7 @@ class Listener:
         return self.actor.kind, self.actor.id
 
     def must_end(self, tokens: Mapping[str, str], sessions: Mapping[str, Actor | None]) -> str:
-        """Why the stream must end, a key of CLOSED; "" if it need not. `tokens`: those of
+        """Why the stream must end, a key of CLOSED; "" if it need not. `tokens`: the result of
         _find_ended_tokens."""
         if not self.session:
             return tokens.get(self.actor.id, "")
@@ -107,7 +107,7 @@ def check_live(actor: Actor) -> None:
 
 
 class OpenStreams:
-    """The open streams of this process, at most `most`."""
+    """The open streams of one kind in this process, at most `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most

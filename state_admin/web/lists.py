@@ -75,7 +75,7 @@ def table_paths(
     *,
     role: Role = Role.VIEWER,
 ) -> list[URLPattern]:
-    """As list_paths, of a data table. `show` returns the item of a row."""
+    """As list_paths, but for a data table. `show` converts a row to an item of the list."""
 
     def find_items(request: Request, name: str) -> tuple[Sequence[msgspec.Struct], str]:
         rows, next_url = find(request, table.read(request), name)

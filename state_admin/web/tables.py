@@ -218,7 +218,7 @@ class Table:
     def load(
         self, request: HttpRequest, find: FindRows[Item], **urls: Any
     ) -> tuple[dict[str, str], Sequence[Item], dict[str, Any]]:
-        """What `read` returns, the rows of the page, and what `describe` returns, which gets the `urls`."""
+        """The results of `read`, of `find` (its rows), and of `describe`, to which `urls` are passed."""
         filters = self.read(request)
         rows, next_url = find(request, filters, self.name)
         return filters, rows, self.describe(request, filters, next_url, **urls)

@@ -257,7 +257,7 @@ def test_logs__of_every_kind_of_failure__contain_no_value(
         assert event in logs[at.running.log], event
     for fail in FAILURES:
         assert f"of={fail}" in logs[failures.log], fail
-    # The secret part of a token, too. A login link may end with "_" and one letter.
+    # Also search for the secret part of a token. A login link may end with "_" and one letter.
     tokens = [secret for secret in at.secrets if secret.startswith("ch_")]
     assert len(tokens) == 2
     forbidden = [CANARY, *at.secrets, *(token.rpartition("_")[2] for token in tokens)]

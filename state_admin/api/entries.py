@@ -279,6 +279,7 @@ def clear_entries(call: Endpoint, namespace: str = "") -> HttpResponse:
         namespace=namespace,
         prefix=call.query.prefix or "",
         scope_kind=scopes.ScopeKind(kind) if kind else None,
+        limit=call.query.limit,
         dry_run=call.dry_run,
     )
     return _show_cleared(call, count)

@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from state_admin.models.browsing import EntryLine
     from state_admin.services.entry_views import EntryView
 
+# The maximum number of entries that one request deletes, because it is one transaction, and the change
+# feed waits for the oldest open transaction.
+MOST_CLEARED: Final = 100_000
 # How the media type of a PATCH body is applied.
 PATCH_TYPES: Final[dict[str, PatchKind]] = {
     "application/merge-patch+json": "merge",
@@ -308,6 +311,20 @@ class HistoryFilters(DescendingList):
 class ClearFilters(Query):
     prefix: Prefix | None = None
     scope_kind: ScopeFilter | None = None
+    limit: (
+        Annotated[
+            int,
+            doc(
+                "Delete at most so many entries, in no particular order; `matched` is then at most "
+                "this number. Repeat the request until `deleted` is 0. Default: all that match, or "
+                "none if there are more than 100,000.",
+                1000,
+                ge=1,
+                le=MOST_CLEARED,
+            ),
+        ]
+        | None
+    ) = None
 
 
 class EntryQuery(Wait):
@@ -428,7 +445,7 @@ CLEAR_NAMESPACE = _operation(
     route="DELETE /state/{namespace}",
     summary="Delete the entries of a namespace",
     description="Deletes all entries, or those that the parameters select: all of them or none, "
-    "at most 100,000. Their history stays.",
+    "at most 100,000 in one request. Their history stays.",
     query=ClearFilters,
     answers={200: Cleared},
     dry_run=Cleared,
@@ -450,8 +467,8 @@ CLEAR_STATE = _operation(
     route="DELETE /state",
     summary="Delete entries",
     description="Deletes the entries that `prefix` or `scope_kind`, one of which is required, "
-    "select in all namespaces, also in unregistered ones: all of them or none, at most 100,000. "
-    "Their history stays.",
+    "select in all namespaces, also in unregistered ones: all of them or none, at most 100,000 in "
+    "one request. Their history stays.",
     query=ClearFilters,
     answers={200: Cleared},
     dry_run=Cleared,

@@ -8,6 +8,7 @@ from operator import itemgetter
 
 from django.db import transaction
 
+from state_admin.contract.entries import MOST_CLEARED as MOST
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import Entry, Namespace, Operation, clearing_sql
@@ -17,9 +18,6 @@ from . import journal
 from .actors import require, require_open
 from .errors import BadRequest, Invalid, NotRegistered
 
-# The maximum number of entries, because this is one transaction, and the change feed waits for the
-# oldest open transaction.
-MOST = 100_000
 _CHUNK = 1000
 
 
@@ -37,12 +35,14 @@ def clear_matching(
     namespace: str = "",
     prefix: str = "",
     scope_kind: ScopeKind | None = None,
+    limit: int | None = None,
     dry_run: bool = False,
     reason: str = "",
 ) -> int:
-    """Delete the live entries that match all filters. Returns the number of entries.
+    """Delete the live entries that match all filters, or `limit` of them. Returns the number of
+    entries.
 
-    All of them or none. Without a namespace: in all that the actor may see, including unregistered
+    All of these or none. Without a namespace: in all that the actor may see, including unregistered
     ones. Raises BadRequest without any filter, NotRegistered, and Invalid for more than MOST
     entries.
     """
@@ -56,23 +56,30 @@ def clear_matching(
         if row is None:
             raise NotRegistered(namespace)
         rows = rows.filter(namespace=row)
-    return _clear(actor, rows.under(prefix, scope_kind), dry_run, reason)
+    return _clear(actor, rows.under(prefix, scope_kind)[:limit], dry_run, reason)
 
 
 def _clear(actor: Actor, rows: EntryQuerySet, dry_run: bool, reason: str) -> int:
-    if dry_run:
-        return rows.count()
     with transaction.atomic():
-        addresses = list(rows.values_list("namespace_id", "namespace__name", "key")[: MOST + 1])
-        if len(addresses) > MOST:
-            raise Invalid(
-                f"more than {MOST:,} entries match",
-                hint="Clear fewer entries at a time: filter by namespace, prefix or scope_kind.",
-                limit=MOST,
-            )
+        addresses = addresses_of(rows)
+        if dry_run:
+            return len(addresses)
         cleared = clear_entries(actor, addresses, reason)
         journal.align_feed_clock(actor)
     return cleared
+
+
+def addresses_of(rows: EntryQuerySet) -> list[tuple[int, str, str]]:
+    """The addresses of entries that clear_entries shall delete. Raises Invalid for more than MOST."""
+    addresses = list(rows.values_list("namespace_id", "namespace__name", "key")[: MOST + 1])
+    if len(addresses) > MOST:
+        raise Invalid(
+            f"more than {MOST:,} entries would be deleted at once",
+            hint=f"First delete fewer at a time: DELETE /state/{{namespace}}?limit={MOST}, and again "
+            "until deleted is 0; or filter by prefix or scope_kind.",
+            limit=MOST,
+        )
+    return addresses
 
 
 def clear_entries(

@@ -20,7 +20,7 @@ from state_admin.models.visibility import glob_regex
 
 from . import journal
 from .actors import require, require_open
-from .clearing import clear_entries
+from .clearing import addresses_of, clear_entries
 from .errors import (
     Conflict,
     Forbidden,
@@ -419,7 +419,7 @@ def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: 
     """Unregister `name`. Returns the number of its live entries.
 
     If there are any, the caller must choose: `entries="retain"` leaves them as orphans, `"delete"`
-    deletes them (their history is kept). Otherwise, raises Conflict.
+    deletes them (their history is kept; raises Invalid for too many). Otherwise, raises Conflict.
 
     Writes do not lock their namespace, so a write that began earlier may commit after the
     unregistration. Therefore a second pass waits for all open transactions, up to LATE_SECONDS, and
@@ -457,7 +457,7 @@ def withdraw_namespace(actor: Actor, name: str, entries: str, reason: str) -> tu
         if count and entries not in ("retain", "delete"):
             raise _still_holds(name, count)
         if entries == "delete":
-            clear_entries(actor, live.values_list("namespace_id", "namespace__name", "key"), reason)
+            clear_entries(actor, addresses_of(live), reason)
         Namespace.objects.filter(pk=namespace.pk).update(unregistered_at=Now(), updated_at=Now())
         namespace.refresh_from_db(fields=["unregistered_at"])
         trace = journal.Trace(

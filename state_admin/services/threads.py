@@ -31,7 +31,7 @@ from state_admin.summarizers import SUMMARIZERS
 
 from . import journal, quotas
 from .actors import require
-from .clearing import clear_entries
+from .clearing import addresses_of, clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotFound, RevisionConflict, VersionConflict
 from .finding import checked, the_only
 
@@ -349,7 +349,7 @@ def delete_thread(
         thread.children.exclude(pk__in=ids).update(
             parent=None, version=F("version") + 1, updated_at=Now()
         )
-        clear_entries(actor, entries.values_list("namespace_id", "namespace__name", "key"), reason)
+        clear_entries(actor, addresses_of(entries), reason)
         erasures_sql.delete_threads(actor.workspace_id, ids)
         traces = [journal.Trace("thread.delete", thread=name) for name in doomed]
         journal.record(actor, traces, reason=reason)

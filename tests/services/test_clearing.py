@@ -114,14 +114,30 @@ def test_clear__more_than_one_batch__deletes_all_with_history_audit_and_feed(
     assert set(changes.values_list("namespace", flat=True)) == {"notes"}
 
 
-def test_clear__more_than_the_limit__deletes_nothing(
+def test_clear__more_than_the_maximum__deletes_nothing(
     filled: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clearing, "MOST", len(KEYS) - 1)
-    with pytest.raises(Invalid) as error:
-        clearing.clear_matching(actor=filled.actor, namespace="a")
-    assert "filter by namespace" in error.value.hint
+    for dry_run in (True, False):
+        with pytest.raises(Invalid) as error:
+            clearing.clear_matching(actor=filled.actor, namespace="a", dry_run=dry_run)
+        assert "?limit=" in error.value.hint
+    with pytest.raises(Invalid):
+        namespaces.unregister_namespace(actor=filled.actor, name="a", entries="delete")
     assert live() == sorted(KEYS)
+    namespaces.unregister_namespace(actor=filled.actor, name="a", entries="retain")
+
+
+def test_clear__with_a_limit__deletes_so_many_per_call(filled: Person) -> None:
+    def clear(dry_run: bool = False) -> int:
+        return clearing.clear_matching(
+            actor=filled.actor, namespace="a", limit=len(KEYS) - 2, dry_run=dry_run
+        )
+
+    assert clear(dry_run=True) == len(KEYS) - 2
+    assert live() == sorted(KEYS)
+    assert [clear(), clear(), clear()] == [len(KEYS) - 2, 2, 0]
+    assert (live(), live("b")) == ([], sorted(KEYS))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 32a0ef4339f54e90c2576b43cc861971632dac86e0bad18fe294e72f26bfaa6e
+// sha256 of docs/openapi.json: b7563a3c83ef9318841b47cbbbd56e58d6d5dd614ec8885ceff5a8070c128bf5
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1714,7 +1714,7 @@ export interface paths {
         post?: never;
         /**
          * Delete entries
-         * @description Deletes the entries that `prefix` or `scope_kind`, one of which is required, select in all namespaces, also in unregistered ones: all of them or none, at most 100,000. Their history stays.
+         * @description Deletes the entries that `prefix` or `scope_kind`, one of which is required, select in all namespaces, also in unregistered ones: all of them or none, at most 100,000 in one request. Their history stays.
          */
         delete: operations["clear_state"];
         options?: never;
@@ -1806,7 +1806,7 @@ export interface paths {
         post?: never;
         /**
          * Delete the entries of a namespace
-         * @description Deletes all entries, or those that the parameters select: all of them or none, at most 100,000. Their history stays.
+         * @description Deletes all entries, or those that the parameters select: all of them or none, at most 100,000 in one request. Their history stays.
          */
         delete: operations["clear_namespace"];
         options?: never;
@@ -12922,6 +12922,8 @@ export interface operations {
                 prefix?: string;
                 /** @description Only entries with this scope. */
                 scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                /** @description Delete at most so many entries, in no particular order; `matched` is then at most this number. Repeat the request until `deleted` is 0. Default: all that match, or none if there are more than 100,000. */
+                limit?: number;
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
@@ -13207,6 +13209,8 @@ export interface operations {
                 prefix?: string;
                 /** @description Only entries with this scope. */
                 scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                /** @description Delete at most so many entries, in no particular order; `matched` is then at most this number. Repeat the request until `deleted` is 0. Default: all that match, or none if there are more than 100,000. */
+                limit?: number;
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };

@@ -210,15 +210,21 @@ def clear_key(key: Key, *, dry_run: bool = False, reason: str = "") -> Call[dict
 
 
 def clear_entries(
-    namespace: Where, *, prefix: str | None = None, dry_run: bool = False, reason: str = ""
+    namespace: Where,
+    *,
+    prefix: str | None = None,
+    limit: int | None = None,
+    dry_run: bool = False,
+    reason: str = "",
 ) -> Call[dict[str, Any]]:
-    """Delete every entry of a namespace, or those whose key begins with `prefix`, all or none:
-    `{matched, deleted}`. With `dry_run` only count."""
+    """Delete every entry of a namespace, or those whose key begins with `prefix`, all or none, up to
+    100,000: `{matched, deleted}`. With `limit` at most so many: repeat until `deleted` is 0. With
+    `dry_run` only count."""
     return Call(
         "DELETE",
         f"/state/{_name(namespace)}",
         dict,
-        {"dry_run": dry_run, **given(prefix=prefix)},
+        {"dry_run": dry_run, **given(prefix=prefix, limit=limit)},
         headers={"Change-Reason": reason},
     )
 

@@ -70,6 +70,67 @@ def test_put_get_diff_export__values__are_passed_unchanged(command: Command) -> 
     assert json.loads(line)["value"] == {"n": 2}
 
 
+def test_import__of_an_export__stores_what_does_not_exist_exactly(
+    command: Command, state: Commonhold, tmp_path: Path
+) -> None:
+    state.namespaces.register("copy", schema={"properties": {"n": {"type": "number"}}})
+    state.put("notes", "a", {"n": 1}, tags=["x"], pinned=True, ttl_seconds=3600)
+    command("put", "notes", "b", '{"n": 1.10}')
+    state.put("notes", "c", {"n": "text"})
+    file = tmp_path / "entries.ndjson"
+    file.write_text(command("export", "notes").stdout, encoding="utf-8")
+
+    done = command("import", str(file), "--namespace", "copy")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == {"stored": 2, "existing": 0, "expired": 0, "refused": 1}
+    assert done.stderr.startswith("commonhold: line 3: copy/c: ")
+    assert "/n" in done.stderr
+    copy, original = state.get("copy", "a"), state.get("notes", "a")
+    assert (copy.value, copy.tags, copy.pinned) == ({"n": 1}, ["x"], True)
+    assert copy.expires_at is not None
+    assert original.expires_at is not None
+    assert abs(copy.expires_at - original.expires_at).total_seconds() < 60
+    assert '"n": 1.10' in command("get", "copy", "b").stdout
+
+    # The same again replaces nothing, so that an interrupted import can be repeated.
+    command("put", "copy", "b", '{"n": 5}')
+    again = command("import", "-", "--namespace", "copy", stdin=file.read_text("utf-8"))
+    assert json.loads(again.stdout)["existing"] == 2
+    assert state.get("copy", "b").value == {"n": 5}
+    command("import", str(file), "--namespace", "copy", "--replace", "--reason", "back")
+    assert state.get("copy", "b").value == {"n": 1.1}
+    assert state.history("copy", "b").items[0].reason == "back"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "line 2 is not JSON"),
+        ("[1]", "line 2 is not an entry"),
+        ('{"namespace": "notes", "key": "k"}', "line 2 is not an entry"),
+        ('{"namespace": "notes", "key": "k\\u0000", "value": 1}', "line 2: "),
+        (
+            '{"namespace": "notes", "key": "k", "value": 1, "expires_at": "soon"}',
+            "line 2: expires_at",
+        ),
+    ],
+)
+def test_import__of_another_line__names_it_and_stores_nothing_of_its_batch(
+    command: Command, state: Commonhold, line: str, told: str
+) -> None:
+    good = '{"namespace": "notes", "key": "good", "value": 1}'
+    done = command("import", "-", stdin=f"{good}\n{line}\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr
+    assert not state.get("notes", "good").exists
+
+
+def test_import__of_an_expired_line__leaves_it_out(command: Command) -> None:
+    line = '{"namespace": "notes", "key": "k", "value": 1, "expires_at": "2020-01-01T00:00:00Z"}'
+    done = command("import", "-", stdin=line)
+    assert (done.returncode, json.loads(done.stdout)["expired"]) == (0, 1)
+
+
 def test_refusals__of_the_server__are_printed_to_stderr_with_exit_code_1(command: Command) -> None:
     missing = command("get", "nobody", "k")
     assert missing.returncode == 1

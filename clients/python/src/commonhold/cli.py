@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import io
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from commonhold import documents
 from commonhold.acp import run as run_bridge
 from commonhold.client import AsyncCommonhold, Commonhold
 from commonhold.entries import Filters
+from commonhold.importing import import_entries
 from commonhold.problems import CommonholdError, VersionConflict
 from commonhold.version import __version__
 
@@ -134,6 +136,26 @@ def export(state: Commonhold, options: argparse.Namespace) -> None:
         _show(entry.document)
 
 
+def import_(state: Commonhold, options: argparse.Namespace) -> int:
+    with contextlib.ExitStack() as stack:
+        file: Iterable[str] = sys.stdin
+        if options.file != "-":
+            try:
+                file = stack.enter_context(open(options.file, encoding="utf-8"))
+            except OSError as error:
+                return _complain(f"{options.file}: {error.strerror}")
+        counts = import_entries(
+            state,
+            file,
+            namespace=options.namespace,
+            replace=options.replace,
+            reason=options.reason,
+            complain=_complain,
+        )
+    _show(vars(counts))
+    return 1 if counts.refused else 0
+
+
 def acp(_: Commonhold, options: argparse.Namespace) -> int:
     async def serve() -> int:
         async with AsyncCommonhold.from_env() as state:
@@ -151,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     def verb(run: Any, about: str, *positional: str) -> argparse.ArgumentParser:
-        subparser = verbs.add_parser(run.__name__, help=about, description=about)
+        subparser = verbs.add_parser(run.__name__.rstrip("_"), help=about, description=about)
         subparser.set_defaults(verb=run)
         for name in positional:
             subparser.add_argument(name)
@@ -183,6 +205,12 @@ def _parser() -> argparse.ArgumentParser:
 
     one = verb(export, "print every entry of a namespace, a line each", "namespace")
     one.add_argument("--prefix", help="only keys that begin so")
+
+    one = verb(import_, "store the lines of an export as entries; those that exist are left alone")
+    one.add_argument("file", help="the exported lines, or - to read them from stdin")
+    one.add_argument("--namespace", help="store them in this namespace, not in that of each line")
+    one.add_argument("--replace", action="store_true", help="also replace entries that exist")
+    one.add_argument("--reason", default="import", help="why; kept in the history")
 
     one = verb(acp, "keep the sessions of an ACP agent in threads: acp -- AGENT [ARGUMENT …]")
     one.add_argument("--recall", type=int, default=8000, metavar="TOKENS", help=_RECALL)

@@ -26,7 +26,7 @@ from state_admin.domain.schemas import Validator, compile_schema
 _FINDERS: Final = {
     "namespace": "list_namespaces",
     "thread_id": "list_threads",
-    "run_id": "get_thread",
+    "run_id": "list_runs",
     "ticket_id": "list_tickets",
 }
 # Arguments that become headers and media types.
@@ -125,8 +125,11 @@ class Tool:
         """What to do after a 404, with the tools that there are."""
         if "key" in self.in_path:
             return "Use entry_history to list the versions."
-        finder = _FINDERS[self.in_path[0]]
-        return f"Use {finder} to find what exists. No tool creates it."
+        (name,) = self.in_path
+        creator = (
+            "create_thread creates a thread." if name == "thread_id" else "No tool creates it."
+        )
+        return f"Use {_FINDERS[name]} to find what exists. {creator}"
 
     @cached_property
     def validator(self) -> Validator:
@@ -200,6 +203,13 @@ _ALL: Final = (
         ("include", *_PAGED),
     ),
     Tool(
+        "diff_state",
+        "What changed between two versions of an entry: each difference with its place, the old and"
+        " the new value.",
+        OPERATIONS["diff_entry"],
+        ("from", "to"),
+    ),
+    Tool(
         "restore_state",
         "Write an old version of an entry again, as a new version.",
         OPERATIONS["restore_entry"],
@@ -207,10 +217,25 @@ _ALL: Final = (
         destroys=True,
     ),
     Tool(
+        "list_changes",
+        "What happened to entries, threads and runs, in commit order and without gaps: kind, place,"
+        " version, actor. Without a cursor it starts at the oldest retained change; next_cursor"
+        " continues after this page, also later.",
+        OPERATIONS["list_changes"],
+        ("namespace", "key", "prefix", "thread_id", "run_id", "kind", *_PAGED),
+    ),
+    Tool(
         "list_threads",
         "Threads (conversations), newest first.",
         OPERATIONS["list_threads"],
         ("resource_id", "prefix", *_PAGED),
+    ),
+    Tool(
+        "create_thread",
+        "Create a thread, for example to append messages to it. With the id of a thread that exists,"
+        " the same content returns that thread.",
+        OPERATIONS["create_thread"],
+        ("id", "title", "resource_id", "parent_thread_id", "metadata"),
     ),
     Tool(
         "get_thread",
@@ -242,6 +267,12 @@ _ALL: Final = (
         "The typed state of a thread by key, now or at a past revision.",
         OPERATIONS["read_state"],
         ("revision",),
+    ),
+    Tool(
+        "list_runs",
+        "Runs of agents, newest first: their status, and with stuck those that need help.",
+        OPERATIONS["list_runs"],
+        ("thread_id", "status", "agent_id", "stuck", *_PAGED),
     ),
     Tool(
         "get_run",

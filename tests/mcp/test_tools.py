@@ -26,6 +26,7 @@ from tests.mcp.asking import ERAS, MCP, pointers, problem_of, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+HELLO = {"role": "user", "content": "hello"}
 PLACE = {"namespace": "notes", "key": "a/b"}
 # For each tool a call that succeeds in `world`, and what would hide it: a namespace or a thread.
 CALLS: dict[str, tuple[dict[str, Any], str]] = {
@@ -37,8 +38,11 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "delete_state": (PLACE, "namespaces"),
     "search_state": ({"text": "ship", "where": [{"path": "/n", "equals": 1}]}, ""),
     "entry_history": ({**PLACE, "include": "value"}, "namespaces"),
+    "diff_state": ({**PLACE, "from": 1, "to": 1}, "namespaces"),
     "restore_state": ({**PLACE, "version": 1}, "namespaces"),
+    "list_changes": ({"namespace": "notes", "key": "a/b"}, ""),
     "list_threads": ({"limit": 10}, ""),
+    "create_thread": ({"id": "t2", "title": "Trip", "parent_thread_id": "t1"}, "parents"),
     "get_thread": ({"thread_id": "t1"}, "threads"),
     "list_messages": ({"thread_id": "t1", "order": "desc"}, "threads"),
     "read_context": ({"thread_id": "t1", "max_tokens": 1000}, "threads"),
@@ -47,6 +51,7 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
         "threads",
     ),
     "get_thread_state": ({"thread_id": "t1"}, "threads"),
+    "list_runs": ({"thread_id": "t1", "status": "waiting"}, ""),
     "get_run": ({"run_id": "r1"}, "threads"),
     "list_tickets": ({"status": "pending"}, ""),
     "decide_ticket": ({"ticket_id": "k1", "action": "resume", "payload": 1}, "threads"),
@@ -64,7 +69,7 @@ def world(alice: Person) -> None:
     make_namespace(alice.actor, "notes", default={})
     put(alice.actor, "notes", "a/b", {"text": "ship it", "n": 1})
     make_thread(alice.actor)
-    append(alice.actor, "t1", {"role": "user", "content": "hello"})
+    append(alice.actor, "t1", HELLO)
     make_run(alice.actor)
     ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund"}
     waiting = {"reason": "tool_permission", "tickets": [ticket]}
@@ -131,7 +136,8 @@ def test_tools__outside_the_permissions__appear_absent(
             assert problem_of(results[name])["status"] == 404, name
         elif not by:
             items = results[name].structured_content["items"]
-            lost = {"list_threads": "threads", "list_tickets": "threads"}.get(name, "namespaces")
+            by_thread = ("list_threads", "list_runs", "list_tickets")
+            lost = "threads" if name in by_thread else "namespaces"
             assert (items == []) == (lost in hidden), name
 
 
@@ -186,12 +192,16 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("search_state", {"text": 1}, "/text"),
     ("entry_history", {**PLACE, "include": "all"}, "/include"),
     ("restore_state", {**PLACE, "version": 0}, "/version"),
+    ("diff_state", {**PLACE, "from": 1}, "/to"),
+    ("list_changes", {"cursor": ""}, "/cursor"),
     ("list_threads", {"limit": 201}, "/limit"),
+    ("create_thread", {"metadata": []}, "/metadata"),
     ("get_thread", {"thread_id": 1}, "/thread_id"),
     ("list_messages", {"thread_id": "t1", "order": "up"}, "/order"),
     ("read_context", {"thread_id": "t1", "max_tokens": 0}, "/max_tokens"),
     ("append_messages", {"thread_id": "t1", "messages": []}, "/messages"),
     ("get_thread_state", {"thread_id": "t1", "revision": -1}, "/revision"),
+    ("list_runs", {"stuck": "yes"}, "/stuck"),
     ("get_run", {}, "/run_id"),
     ("list_tickets", {"status": "open"}, "/status"),
     ("decide_ticket", {"ticket_id": "k1", "action": "maybe"}, "/action"),
@@ -248,7 +258,8 @@ def test_patch_state__operations_as_a_merge_patch__need_the_kind(mcp: MCP, alice
         ("restore_state", {**PLACE, "version": 9}, "entry_history"),
         ("get_thread", {"thread_id": "nope"}, "list_threads"),
         ("read_context", {"thread_id": "nope"}, "list_threads"),
-        ("get_run", {"run_id": "nope"}, "get_thread"),
+        ("append_messages", {"thread_id": "nope", "messages": [HELLO]}, "create_thread"),
+        ("get_run", {"run_id": "nope"}, "list_runs"),
         ("decide_ticket", {"ticket_id": "nope", "action": "cancel"}, "list_tickets"),
     ],
 )

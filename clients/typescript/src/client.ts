@@ -169,8 +169,7 @@ export class Commonhold {
       body: { value, ttl_seconds, tags, pinned },
       headers: {
         "If-Changed": if_changed ? "true" : undefined,
-        // 0: without a version to start from there is nothing to merge; without any, the server says so.
-        "On-Conflict": merge && options.if_version !== 0 ? "merge" : undefined,
+        "On-Conflict": merge ? "merge" : undefined, // without a version, the server refuses it
       },
       ...options,
     });

@@ -106,11 +106,12 @@ test("wrong arguments of a call are refused before it is sent", async (t) => {
   assert.equal(asked.length, 0);
 });
 
-test("merge without a version is sent, so that the server refuses it", async (t) => {
+test("merge is sent without a version, which the server refuses, and with version 0, whose value is the default", async (t) => {
   const { asked, state } = await serving(t, json({ version: 1 }));
   await state.put("notes", "k", 1, { merge: true });
   await state.put("notes", "k", 1, { merge: true, if_version: 0 });
-  assert.deepEqual(asked.map(({ headers }) => headers["on-conflict"]), ["merge", undefined]);
+  const sent = asked.map(({ headers }) => [headers["if-match"], headers["on-conflict"]]);
+  assert.deepEqual(sent, [[undefined, "merge"], ['"0"', "merge"]]);
 });
 
 test("a body that JSON would change without a word is refused, with its place", async (t) => {

@@ -61,6 +61,18 @@ def test_write__with_a_version__compares_it(notes: Commonhold) -> None:
     assert notes.history("notes", "k").items[-1].reason == "weil: schön"
 
 
+def test_write__merge_over_version_0__merges_with_what_another_client_created(
+    state: Commonhold,
+) -> None:
+    state.namespaces.register("team", default={"goal": "", "budget": 0})
+    state.put("team", "k", {"goal": "Lisbon", "budget": 0})
+    merged = state.put("team", "k", {"goal": "", "budget": 5}, if_version=0, merge=True)
+    assert (merged.version, merged.value) == (2, {"goal": "Lisbon", "budget": 5})
+    with pytest.raises(VersionConflict) as caught:
+        state.put("team", "k", {"goal": "Porto", "budget": 0}, if_version=0, merge=True)
+    assert [clash["pointer"] for clash in caught.value.clashes] == ["/goal"]
+
+
 def test_patch_and_update__calls__are_executed_by_the_server(notes: Commonhold) -> None:
     notes.put("notes", "k", {"n": 1, "list": []})
     notes.patch("notes", "k", {"title": "x"})

@@ -54,9 +54,8 @@ def _path(verb: str, namespace: Where, key: Key) -> str:
 def _guard(if_version: int | None, reason: str, **others: str | None) -> dict[str, str | None]:
     """`if_version` 0: only if it does not exist."""
     expected = arguments.version("if_version", if_version)
-    match = f'"{expected}"' if expected else None
-    create = "*" if expected == 0 else None
-    return {"If-Match": match, "If-None-Match": create, "Change-Reason": reason, **others}
+    match = None if expected is None else f'"{expected}"'
+    return {"If-Match": match, "Change-Reason": reason, **others}
 
 
 def _nothing(_: Any) -> None:
@@ -92,8 +91,8 @@ def put_entry(
     reason: str = "",
 ) -> Call[Entry]:
     """Write the whole value. `if_version`: only over that version (0: only if it does not exist), else
-    VersionConflict; with `merge` the server merges changes that do not clash. `if_changed`: an
-    equal value creates no version."""
+    VersionConflict; with `merge` the server merges changes that do not clash, over version 0 those
+    since the default. `if_changed`: an equal value creates no version."""
     tagged = None if tags is None else arguments.texts("tags", tags)
     body = {"value": value, **given(ttl_seconds=ttl_seconds, tags=tagged, pinned=pinned)}
     headers = _guard(
@@ -101,7 +100,7 @@ def put_entry(
         reason,
         **{
             "If-Changed": "true" if if_changed else None,
-            "On-Conflict": "merge" if merge and if_version != 0 else None,
+            "On-Conflict": "merge" if merge else None,
         },
     )
     return Call("PUT", _path("state", namespace, key), Entry.read, body=body, headers=headers)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 from commonhold import (
     KV,
+    AsyncCommonhold,
     FileBackend,
     InvalidArgument,
     KeyDecode,
@@ -171,6 +172,18 @@ def test_write__then_read__returns_the_same_value(backend: MemoryBackend) -> Non
     assert access.read(Prefs, "alice") == Prefs()
     access.write(Prefs, "alice", prefs)
     assert backend.get(Prefs.KEY, "alice").version == 3, "an old version never means a new value"
+
+
+def test_edit__a_function_in_place_of_the_scope__is_refused(backend: MemoryBackend) -> None:
+    def forget_the_scope(prefs: Prefs) -> None:
+        prefs.theme = "dark"
+
+    edit: Any = ProfileAccess(backend).edit
+    with pytest.raises(InvalidArgument, match=r"^scope must be a str, not function$"):
+        edit(Prefs, forget_the_scope)
+    edit = AsyncCommonhold("http://127.0.0.1:1", "ch_x").edit
+    with pytest.raises(InvalidArgument, match=r"^scope must be a str, not function$"):
+        edit(Prefs, forget_the_scope)
 
 
 def test_errors__are_the_exact_texts(backend: MemoryBackend) -> None:

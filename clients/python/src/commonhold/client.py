@@ -416,6 +416,7 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
     ) -> AbstractAsyncContextManager[T] | Coroutine[Any, Any, T]:
         """See ProfileAccess.edit: `async with`, or `await` with a function, which may be async."""
         profile = profile_of(key)
+        arguments.name("scope", scope)
         if change is not None:
             return self._drive(edit_steps(profile, scope, change, attempts))
         return self._block(profile, scope, attempts)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from time import sleep
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
+from commonhold import arguments
 from commonhold.answers import Entry
 from commonhold.calls import Retries, Sleep
 from commonhold.documents import same
@@ -99,6 +100,7 @@ class ProfileAccess:
         VersionConflict names it. A block that raises or changes nothing writes nothing.
         """
         profile = profile_of(key)
+        arguments.name("scope", scope)  # now: a function in its place would never be called
         if change is not None:
             return self._drive(edit_steps(profile, scope, change, attempts))
         return self._block(profile, scope, attempts)

@@ -67,7 +67,9 @@ export interface Settings {
 const AGAIN = new Set([429, 502, 503, 504]);
 
 const OPTIONS = ["if_version", "reason", "idempotency_key", "signal"];
-const MEMBERS = [...OPTIONS, "method", "path", "query", "body", "headers", "media_type", "keyed", "wait"];
+/** The options of `request()`. */
+export const REQUEST_OPTIONS = ["body", "query", "headers", "media_type", "keyed", "wait", ...OPTIONS];
+const MEMBERS = [...REQUEST_OPTIONS, "method", "path"];
 
 /** Seconds after the failed attempt number `attempt`, which counts from 0. */
 export function pause(retries: Retries, attempt: number): number {

@@ -1,6 +1,7 @@
 /** The client: entries and typed values here, the rest in groups. */
 
 import {
+  REQUEST_OPTIONS,
   RETRIES,
   bytes,
   exchange,
@@ -122,11 +123,13 @@ export class Commonhold {
     return (await exchange(call, this.settings)) as R;
   }
 
-  /** Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response. */
+  /** Make a call that has no method here, such as `request("POST", "/erase", { body: { … } })`; `path` is below /api/v1. Returns the JSON of the response. */
   async request<R>(method: Call["method"], path: string, options: Omit<Call, "method" | "path"> = {}): Promise<R> {
     if (!path.startsWith("/") || /^\/api\/v1(\/|$)/.test(path)) {
       throw new TypeError(`path must begin with / and continue below /api/v1, such as /usage, not ${shown(path)}`);
     }
+    requireObject(`the options of ${method} ${path}`, options);
+    refuseOthers(`${method} ${path}`, options, REQUEST_OPTIONS);
     return this.send({ method, path, ...options });
   }
 

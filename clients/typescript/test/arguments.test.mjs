@@ -89,6 +89,8 @@ test("wrong arguments of a call are refused before it is sent", async (t) => {
     await refused(() => state.threads.get(each), /^a name, key or id must be a string, not /);
   }
   for (const each of ["usage", "/api/v1/usage"]) await refused(() => state.request("GET", each), /^path must begin with/);
+  await refused(() => state.request("POST", "/erase", { key: "k" }), /^unknown option of POST \/erase: key\. Known options: body, query, /);
+  await refused(() => state.request("POST", "/erase", "k"), /^the options of POST \/erase must be an object, not "k"$/);
   await refused(() => state.watch({}, { curser: "c" }), /^unknown option of watch: curser/);
   await refused(() => state.register("notes"), /namespaces.register\(\)/);
   await refused(() => profileKey("notes", { default: 1, jsonSchema: {} }), /^unknown option of profileKey: jsonSchema/);

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import Action
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from django.core.management import get_commands, load_command_class
@@ -186,20 +186,26 @@ def _objects(named: dict[str, None], components: Schema) -> str:
         name = waiting.pop(0)
         names: dict[str, None] = {}
         schema = components[name]
-        rows = [
-            (
-                f"`{field}`" + (", required" if field in schema.get("required", ()) else ""),
-                _type(each, names),
-                each.get("description", ""),
-            )
-            for field, each in schema.get("properties", {}).items()
-        ]
+        rows = list(_fields(schema, names))
         about = schema.get("description", "")
         table = _table(("Field", "Type", "Description"), rows) if rows else ""
         parts.append(f"### {name}\n\n" + (f"{about}\n\n" if about else "") + table)
         waiting += [each for each in names if each not in done]
         done |= names.keys()
     return "## Objects\n\n" + "".join(parts) if parts else ""
+
+
+def _fields(
+    schema: Schema, objects: dict[str, None], prefix: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """A row for each field of an object. The fields of an object without a name follow the field that
+    holds it, as `waiting.tickets[].reason`."""
+    for field, each in schema.get("properties", {}).items():
+        name = prefix + field
+        required = ", required" if field in schema.get("required", ()) else ""
+        yield f"`{name}`{required}", _type(each, objects), each.get("description", "")
+        yield from _fields(each, objects, f"{name}.")
+        yield from _fields(each.get("items", {}), objects, f"{name}[].")
 
 
 def _type(schema: Schema, objects: dict[str, None]) -> str:

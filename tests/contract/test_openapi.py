@@ -88,6 +88,11 @@ def test_generated_pages__all__are_current() -> None:
     assert set((DOCS / "reference" / "api").glob("*.md")) == listed
 
 
+def test_reference__objects_without_a_name__are_listed_by_field() -> None:
+    page = (DOCS / "reference" / "api" / "runs.md").read_text()
+    assert "| `waiting.tickets[].tool_name`, required | string | Name of the tool. |" in page
+
+
 def test_write_docs__in_another_folder__writes_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ NOWHERE: Any = Commonhold(f"http://127.0.0.1:{free_port()}", "t", retries=Retrie
         (uuid.UUID(int=1), r"/value: UUID is not JSON; send str"),
         (Path("/x"), r"/value: .*Path is not JSON; send str"),
         (Point, r"/value: type is not JSON$"),
+        (Goal, r"/value: type is not JSON; send Goal\.KEY$"),
         ({"a": {1: 2}}, r"/value/a: names of members must be strings, not int: 1"),
         (["\ud800"], r"/value/0: the string contains a lone surrogate"),
         ({"\ud800": 1}, r"/value: the name of a member contains a lone surrogate"),

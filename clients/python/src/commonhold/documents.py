@@ -96,6 +96,8 @@ def _remedy(value: Any) -> str:
         return "; send a string, for example in Base64"
     if isinstance(value, Enum):
         return "; send ….value"
+    if isinstance(value, type) and isinstance(getattr(value, "KEY", None), str):
+        return f"; send {value.__name__}.KEY"  # a ProfileKey or StateKey in place of its name
     for method, advice in _CONVERSIONS.items():
         if hasattr(value, method) and not isinstance(value, type):
             return f"; send {advice}"

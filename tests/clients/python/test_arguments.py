@@ -223,6 +223,51 @@ def test_profile_key__field_without_default__is_refused_when_the_class_is_define
             goal: str
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: NOWHERE.put("n", "k", 1, ttl=3),
+            "Commonhold.put() got an unexpected keyword "
+            "argument 'ttl'. Did you mean 'ttl_seconds'?",
+        ),
+        (
+            lambda: NOWHERE.put("n", "k", 1, ifVersion=3),
+            "Commonhold.put() got an unexpected keyword "
+            "argument 'ifVersion'. Did you mean 'if_version'?",
+        ),
+        (
+            lambda: NOWHERE.put("n", "k"),
+            "Commonhold.put() missing 1 required positional argument: 'value'",
+        ),
+        (
+            lambda: cast(Any, Commonhold).delete("n", "k", zzz=1),
+            "Commonhold.delete() got an unexpected "
+            "keyword argument 'zzz'. Its parameters are namespace, key, if_version, reason.",
+        ),
+        (
+            lambda: NOWHERE.threads.list(limmit=3),
+            "Threads.list() got an unexpected keyword argument 'limmit'. Did you mean 'limit'?",
+        ),
+        (
+            lambda: NOWHERE.watch(namspace="n"),
+            "Commonhold.watch() got an unexpected keyword argument "
+            "'namspace'. Did you mean 'namespace'?",
+        ),
+        (
+            lambda: cast(Any, AsyncCommonhold)("http://h", "t", retry=1),
+            "AsyncCommonhold() got an unexpected keyword argument 'retry'. Did you mean 'retries'?",
+        ),
+    ],
+)
+def test_method__wrong_arguments__names_the_method_and_the_nearest_option(
+    call: Callable[[], Any], message: str
+) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        call()
+    assert str(refused.value) == message
+
+
 def test_client__closed__says_so_also_to_its_watch() -> None:
     state = Commonhold("http://127.0.0.1:1", "t")
     watch = state.watch()

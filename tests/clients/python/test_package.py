@@ -226,6 +226,28 @@ def test_method__path_query_and_body__exist_in_the_api(build: Any) -> None:
             assert set(call.body) - set(shape["properties"]) == set()
 
 
+def test_methods__of_all_groups__have_their_own_names_in_editors_and_errors() -> None:
+    called = []
+    with Commonhold("http://127.0.0.1:1", "t") as state:
+        for group in (state, *(each for each in vars(state).values() if isinstance(each, Group))):
+            verbs = [
+                name
+                for each in type(group).__mro__
+                for name, verb in vars(each).items()
+                if isinstance(verb, Verb)
+            ]
+            for name in verbs:
+                method = getattr(group, name)
+                own = f"{type(group).__name__}.{name}"
+                assert (method.__name__, method.__qualname__) == (name, own)
+                with pytest.raises(
+                    commonhold.InvalidArgument, match=rf"^{own}\(\) got an unexpected"
+                ):
+                    method(no_such_option=1)
+                called.append(own)
+    assert {"Commonhold.put", "Threads.create"} < set(called)
+
+
 PROBE = """
 from __future__ import annotations
 from typing import assert_type

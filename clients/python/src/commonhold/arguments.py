@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -68,6 +69,23 @@ def texts(argument: str, value: Iterable[str]) -> list[str]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InvalidArgument(f"{argument} must be a list of str, not {_quote(value)}")
     return list(value)
+
+
+def options(called: str, given: Iterable[str], parameters: Iterable[str]) -> None:
+    """The names of keyword arguments: a misspelled option would have no effect. The message names the
+    most similar option, if there is one."""
+    for option in given:
+        if option not in parameters:
+            near = difflib.get_close_matches(option.lower(), parameters, 1)
+            near = near or [each for each in parameters if option in each]
+            advice = (
+                f"Did you mean {near[0]!r}?"
+                if near
+                else f"Its parameters are {', '.join(parameters)}."
+            )
+            raise InvalidArgument(
+                f"{called}() got an unexpected keyword argument {option!r}. {advice}"
+            )
 
 
 def parameter(argument: str, value: Any) -> str:

@@ -153,6 +153,7 @@ class _Client(Entries[S]):
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
         client: Any = self  # which is an S
         super().__init__(client)
+        arguments.options(type(self).__name__, options, Options.__annotations__)
         self._settings = _Settings(url, token, **options)
         self._closed = False
         self.namespaces: Namespaces[S] = Namespaces(client)
@@ -293,6 +294,8 @@ class Commonhold(_Client["Commonhold"]):
     ) -> Watch:
         """Follow the change feed: `with state.watch(namespace="notes") as changes: for change in
         changes: …`. Filters: namespace, key, prefix, thread_id, run_id, kind."""
+        parameters = ("cursor", "heartbeat_timeout", *Filters.__annotations__)
+        arguments.options(f"{type(self).__name__}.watch", filters, parameters)
         feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
         timeout = arguments.duration("heartbeat_timeout", heartbeat_timeout)
@@ -463,6 +466,8 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
     ) -> AsyncWatch:
         """Follow the change feed: `async with state.watch(namespace="notes") as changes: async for change
         in changes: …`. Filters: namespace, key, prefix, thread_id, run_id, kind."""
+        parameters = ("cursor", "heartbeat_timeout", *Filters.__annotations__)
+        arguments.options(f"{type(self).__name__}.watch", filters, parameters)
         feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
         timeout = arguments.duration("heartbeat_timeout", heartbeat_timeout)

@@ -1,7 +1,7 @@
 /** A call of the API and how it is made, retries included. */
 
 import { refuseOthers, requireObject, shown, stringify } from "./json.js";
-import { InFlight, CommonholdError, KeyEncode, Unreachable, problemIn, type Problem } from "./problems.js";
+import { InFlight, CommonholdError, KeyEncode, Problem, Unreachable, notOfCommonhold, problemIn } from "./problems.js";
 
 export interface Sending {
   /** Aborts the call, which then throws the reason of the signal. */
@@ -131,9 +131,9 @@ export async function exchange(call: Call, settings: Settings): Promise<unknown>
     try {
       const answer = await within(settings.timeout_seconds + (call.wait ?? 0), call.signal, async (signal) => {
         const response = await settings.fetch(url, { ...init, signal });
-        return response.ok ? response.text() : problemIn(response);
+        return response.ok ? document(call, response) : problemIn(response);
       });
-      if (typeof answer === "string") return document(answer, url);
+      if (!(answer instanceof Problem)) return answer;
       const problem = answer;
       rest = problem.retry_after ?? 0;
       if (last || !mayPass(problem) || rest > retries.patience_seconds) throw problem;
@@ -258,12 +258,14 @@ function mayPass(problem: Problem): boolean {
   return AGAIN.has(problem.status) || problem instanceof InFlight;
 }
 
-function document(text: string, url: string): unknown {
-  if (!text) return undefined;
+/** The JSON of a success, undefined if it has none. */
+async function document({ method }: Call, response: Response): Promise<unknown> {
+  const text = await response.text();
+  if (!text && (response.status === 204 || method === "DELETE")) return undefined;
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Unreachable(`the response of ${url} is not JSON; is this the address of a Commonhold server?`, { cause: error });
+    throw notOfCommonhold(response, text, "JSON", error);
   }
 }
 

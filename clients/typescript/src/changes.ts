@@ -2,7 +2,7 @@
 
 import { address, after, isTransport, onAbort, pause, sleep, unreachable, type Settings } from "./calls.js";
 import { refuseOthers, requireObject } from "./json.js";
-import { problemIn, Unreachable } from "./problems.js";
+import { notOfCommonhold, problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
 
 export interface WatchOptions {
@@ -106,7 +106,7 @@ export class Watch implements AsyncIterableIterator<Change> {
     try {
       const url = address(settings.base, { path: "/changes/stream", query: filters });
       const response = await settings.fetch(url, { headers, signal: connection.signal, cache: "no-store", redirect: "manual" });
-      if (response.status !== 200 || !response.body) {
+      if (!response.ok) {
         const problem = await problemIn(response);
         const wanted = problem.retry_after ?? 0;
         const { patience_seconds } = settings.retries;
@@ -114,9 +114,10 @@ export class Watch implements AsyncIterableIterator<Change> {
         if (!TRY_AGAIN.has(response.status) || (wanted > patience_seconds && !this.everOpen)) throw problem;
         return Math.max(Math.min(wanted, patience_seconds), this.refused(problem));
       }
-      if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+      if (!response.body || !/^text\/event-stream\b/i.test(response.headers.get("Content-Type") ?? "")) {
+        const text = await beginning(response);
         connection.abort();
-        throw new Unreachable(`the response of ${url} is not a stream; is this the address of a Commonhold server?`);
+        throw notOfCommonhold(response, text, "a stream");
       }
       const blocks = read(response.body, this.silence, connection);
       // The first block says where we are: from then on nothing is missed.
@@ -184,6 +185,12 @@ interface Block {
 
 function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** The first part of a response, which may have no end. */
+async function beginning({ body }: Response): Promise<string> {
+  const part = await body?.getReader().read();
+  return new TextDecoder().decode(part?.value);
 }
 
 /** Blocks of an event stream; silence for too long ends the connection. */

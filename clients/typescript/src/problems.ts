@@ -209,17 +209,37 @@ export async function problemIn(response: Response): Promise<Problem> {
   // A browser hides the status and the target of a redirect.
   const isRedirect = response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400);
   const target = response.headers.get("Location") ?? "another address";
-  const known = isObject(document)
-    ? document
+  const members: ProblemDocument = isObject(document) ? document : {};
+  const known = ["type", "title", "detail"].some((name) => name in members)
+    ? members
     : {
+        ...members,
         title: response.status ? `${response.status} ${response.statusText}`.trim() : "redirect",
         hint: isRedirect
-          ? `${response.url} redirects to ${target}, which is not followed: correct the URL of the client.`
-          : `The response of ${response.url} is not from Commonhold: check the address, and any proxy before the server.`,
+          ? `${placeOf(response)} redirects to ${target}, which is not followed: correct the URL of the client.`
+          : `The response of ${placeOf(response)} is not from Commonhold (${describe(response, text)}): check the address, and any proxy before the server.`,
       };
   const slug = String(known["type"] ?? "").split("/").pop()!;
   const Kind = BY_SLUG[slug] ?? BY_STATUS[response.status] ?? Problem;
   return new Kind({ ...known, status: response.status }, seconds(response.headers.get("Retry-After")));
+}
+
+/** The error for a success that cannot come from this API. @internal */
+export function notOfCommonhold(response: Response, text: string, expected: string, cause?: unknown): Unreachable {
+  const message = `the response of ${placeOf(response)} is not ${expected} (${describe(response, text)}); is this the address of a Commonhold server?`;
+  return new Unreachable(message, { cause });
+}
+
+/** Without the query, which may be long. */
+function placeOf({ url }: Response): string {
+  return url.replace(/[?#].*/s, "") || "the server";
+}
+
+/** Status, type and beginning of a response that something else than Commonhold has sent. */
+function describe({ status, headers }: Response, text: string): string {
+  const start = text.slice(0, 400).replace(/[\s\x00-\x1f\x7f]+/g, " ").trim();
+  const shown = start.length > 100 || text.length > 400 ? `${start.slice(0, 100)}…` : start;
+  return `${status}, ${headers.get("Content-Type") || "no content type"}, ${shown ? `begins with ${JSON.stringify(shown)}` : "empty"}`;
 }
 
 /** Of a Retry-After: a number, or a date. */

@@ -293,14 +293,23 @@ test("refused places stand in the message", async (t) => {
   await assert.rejects(state.put("notes", "k", 1), { message: "the value is invalid. /value/n is not a number. Correct it", errors });
 });
 
-test("a proxy's page is a problem too", async (t) => {
-  const page = (_, response) => response.writeHead(502).end("<html>bad gateway</html>");
-  const { client } = await serving(t, page);
-  const error = await client({ retries: { attempts: 1 } })
-    .me()
-    .catch((each) => each);
+test("a proxy's response is a problem too, which says from where it came and how it begins", async (t) => {
+  const page = (_, response) => response.writeHead(502, { "Content-Type": "text/html" }).end("<html>\r\n <p>" + "x".repeat(200));
+  const { client, url } = await serving(t, page, json({ error: "denied" }, 403), json([], 500));
+  const failure = () =>
+    client({ retries: { attempts: 1 } })
+      .list("notes", { prefix: "a" })
+      .catch((each) => each);
+  const error = await failure();
   assert.ok(error instanceof Unavailable);
   assert.equal(error.title, "502 Bad Gateway");
+  const place = `The response of ${url}/api/v1/state/notes is not from Commonhold`;
+  const advice = "check the address, and any proxy before the server.";
+  assert.equal(error.message, `502 Bad Gateway. ${place} (502, text/html, begins with "<html> <p>${"x".repeat(90)}…"): ${advice}`);
+  const denied = await failure();
+  assert.equal(denied.document.error, "denied");
+  assert.ok(denied.message.startsWith(`403 Forbidden. ${place} (403, application/json, begins with "{\\"error\\":`), denied.message);
+  assert.match((await failure()).message, /^500 Internal Server Error. /);
 });
 
 test("a redirect is not followed, and its target is named", async (t) => {
@@ -321,9 +330,12 @@ test("errors that a proxy means otherwise are left out", async (t) => {
   }
 });
 
-test("an answer that is no JSON says so", async (t) => {
-  const { state } = await serving(t, (_, response) => response.end("<html>"));
-  await assert.rejects(state.me(), /is this the address of a Commonhold/);
+test("an answer that is no JSON says so, also one without content", async (t) => {
+  const html = (_, response) => response.setHeader("Content-Type", "text/html").end("<html>");
+  const { url, state } = await serving(t, html, (_, response) => response.end());
+  const message = (what) => `the response of ${url}/api/v1/me is not JSON (${what}); is this the address of a Commonhold server?`;
+  await assert.rejects(state.me(), { name: "Unreachable", message: message('200, text/html, begins with "<html>"') });
+  await assert.rejects(state.me(), { name: "Unreachable", message: message("200, no content type, empty") });
 });
 
 test("a batch that only reads carries no idempotency key: the server would store the values", async (t) => {

@@ -81,8 +81,12 @@ test("an expired cursor is Gone, and a server that never answers Unreachable", a
 });
 
 test("a page of something else is no stream, and a server that is away for longer than our patience not waited for", async (t) => {
-  const page = await serving(t, (_, response) => response.writeHead(200, { "Content-Type": "text/html" }).end("<p>\n\n</p>\n"));
-  await assert.rejects(page.state.watch().open(), Unreachable);
+  const page = await serving(t, (_, response) => response.writeHead(200, { "Content-Type": "text/html" }).write("<p>\n\n</p>\n"));
+  await assert.rejects(page.state.watch({ key: "k" }).open(), (error) => {
+    assert.ok(error instanceof Unreachable);
+    assert.match(error.message, /\/changes\/stream is not a stream \(200, text\/html, begins with "<p> <\/p>"\)/);
+    return true;
+  });
   assert.equal(page.asked.length, 1);
   const away = await serving(t, problem("unavailable", 503, {}, { "Retry-After": "86400" }));
   await assert.rejects(away.state.watch().open(), Unavailable);

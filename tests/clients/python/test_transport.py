@@ -189,13 +189,28 @@ def test_problem_of__response_of_a_proxy__is_chosen_by_status(
     ("reply", "message"),
     [
         (
-            Reply(502, {}, b"<html>"),
-            r"^502 Bad Gateway\. The response is not from Commonhold: check",
+            Reply(
+                502, {"content-type": "text/html"}, b"<html>\r\n <p>" + b"x" * 200, "http://h/me"
+            ),
+            r"^502 Bad Gateway\. The response of http://h/me is not from Commonhold \(502, text/html, "
+            r"begins with '<html> <p>x{90}…'\): check the address",
         ),
-        (Reply(599, {}, b""), r"^599\. The response is not from Commonhold: "),
         (
-            Reply(301, {"location": "https://ch.example/api/v1/me"}, b""),
-            r"^301 Moved Permanently\. It redirects to https://ch\.example/api/v1/me, ",
+            Reply(599, {}, b"", "http://h/me"),
+            r"^599\. The response of http://h/me is not from Commonhold \(599, no content type, empty\)",
+        ),
+        (
+            Reply(301, {"location": "https://ch.example/api/v1/me"}, b"", "http://ch.example/api"),
+            r"^301 Moved Permanently\. http://ch\.example/api redirects to https://ch\.example/api/v1/me,",
+        ),
+        (
+            Reply(403, {"content-type": "application/json"}, b'{"error": "denied"}', "http://h/me"),
+            r"^403 Forbidden\. The response of http://h/me is not from Commonhold \(403, "
+            r"application/json, begins with '{\"error\": \"denied\"}'\)",
+        ),
+        (
+            Reply(500, {}, b"[" * 200_000, "http://h/me"),
+            r"^500 Internal Server Error\. The response of http://h/me is not from Commonhold",
         ),
     ],
 )
@@ -203,6 +218,19 @@ def test_response_of_a_proxy__as_text__says_what_it_is(reply: Reply, message: st
     problem, _ = drive(get_entry("n", "k"), reply, retries=Retries(attempts=1))
     with pytest.raises(Problem, match=message):
         raise problem
+
+
+def test_success_of_something_else__as_text__says_what_it_is() -> None:
+    page = Reply(200, {"content-type": "text/html"}, b"<!doctype html>", "http://h/state/n/k")
+    message = (
+        r"^the response of http://h/state/n/k is not JSON \(200, text/html, begins with "
+        r"'<!doctype html>'\); is this the address of a Commonhold server\?$"
+    )
+    with pytest.raises(Unreachable, match=message):
+        drive(get_entry("n", "k"), page)
+    for content in (b"[" * 200_000, b'{"status": "ok"}'):
+        with pytest.raises(Unreachable, match=r"^the response of http://h/me is not "):
+            drive(get_entry("n", "k"), Reply(200, {}, content, "http://h/me"))
 
 
 @pytest.mark.parametrize("errors", [["x"], "x", [{"code": 1, "message": "x"}], {"a": 1}])

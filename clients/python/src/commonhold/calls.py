@@ -101,6 +101,20 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     content: bytes
+    url: str = "the server"
+
+    def describe(self) -> str:
+        """Status, type and beginning of a response that something else than Commonhold has sent."""
+        kind = self.headers.get("content-type", "") or "no content type"
+        start = " ".join(_CONTROL.sub(" ", self.content[:400].decode(errors="replace")).split())
+        text = f"{start[:100]}…" if len(start) > 100 or len(self.content) > 400 else start
+        return f"{self.status}, {kind}, {f'begins with {text!r}' if text else 'empty'}"
+
+
+def reply_of(response: httpx2.Response, content: bytes) -> Reply:
+    """The response of an address, which is shown without its query."""
+    url = response.url.copy_with(query=None)
+    return Reply(response.status_code, response.headers, content, str(url))
 
 
 @dataclass(frozen=True)
@@ -148,33 +162,44 @@ def problem_in(answer: Reply, *, decimals: bool = False) -> Problem:
     """The exception for a response that is not a success."""
     try:
         document = documents.load(answer.content, decimals=decimals)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
-    return problem_of(
-        answer.status,
-        document,
-        retry_after=_seconds(answer.headers.get("retry-after")),
-        location=answer.headers.get("location", ""),
-    )
+    location = answer.headers.get("location", "")
+    if location and answer.status < 400:
+        hint = (
+            f"{answer.url} redirects to {location}, which is not followed: correct the URL of the "
+            "client."
+        )
+    else:
+        hint = (
+            f"The response of {answer.url} is not from Commonhold ({answer.describe()}): check the "
+            "address, and any proxy before the server."
+        )
+    retry_after = _seconds(answer.headers.get("retry-after"))
+    return problem_of(answer.status, document, retry_after, hint=hint)
 
 
 def _result(call: Call[R], answer: Reply, decimals: bool) -> R:
     try:
         document = documents.load(answer.content, decimals=decimals) if answer.content else None
-    except ValueError as error:
-        raise Unreachable(
-            "the response is not JSON; is this the address of a Commonhold server?"
-        ) from error
+    except (ValueError, RecursionError) as error:
+        raise not_of_commonhold(answer, "JSON") from error
     try:
         result = call.read(document)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Unreachable(
-            "the response is not that of a Commonhold server; check the address"
-        ) from error
+        raise not_of_commonhold(answer, f"that of {call.method} {call.path}") from error
     if isinstance(result, Page):
         sent: Any = call  # For the type checker, R is not known to be a page.
         return replace(result, call=sent)
     return result
+
+
+def not_of_commonhold(answer: Reply, expected: str) -> Unreachable:
+    """The error for a success that cannot come from this API."""
+    return Unreachable(
+        f"the response of {answer.url} is not {expected} ({answer.describe()}); is this the address "
+        "of a Commonhold server?"
+    )
 
 
 def segment(argument: str, value: str) -> str:

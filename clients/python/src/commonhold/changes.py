@@ -15,8 +15,14 @@ from typing import Any, Self
 import httpx2
 
 from commonhold.answers import Change
-from commonhold.calls import Reply, Retries, problem_in, unreachable
-from commonhold.problems import Unreachable
+from commonhold.calls import (
+    Reply,
+    Retries,
+    not_of_commonhold,
+    problem_in,
+    reply_of,
+    unreachable,
+)
 
 HEARTBEAT_TIMEOUT = 40.0
 """Seconds of silence after which a connection counts as dead; the server's heartbeat is 15 s."""
@@ -72,10 +78,8 @@ class Feed:
         """Seconds to wait after a response that is not a stream. Raises the problem if reconnecting
         would not help, such as Gone for an expired cursor. If the server requests a longer pause than
         `patience`, the watch fails unless it was connected before."""
-        if answer.status == 200:
-            raise Unreachable(
-                "the response is not a stream; is this the address of a Commonhold server?"
-            )
+        if answer.status < 300:
+            raise not_of_commonhold(answer, "a stream")
         problem = problem_in(answer)
         retry_after, patience = problem.retry_after or 0.0, self._retries.patience
         if answer.status not in _TRY_AGAIN or (retry_after > patience and not self._ever_open):
@@ -162,9 +166,11 @@ class Watch:
                     self.close()
                     pause = self._feed.failed(_StreamEnded())
                 else:
-                    reply = Reply(answer.status_code, answer.headers, answer.read())
+                    # A success that is not a stream may have no end.
+                    is_failure = answer.status_code >= 300
+                    part = answer.read() if is_failure else next(answer.iter_bytes(), b"")
                     answer.close()
-                    pause = self._feed.refused(reply)
+                    pause = self._feed.refused(reply_of(answer, part))
             except httpx2.RequestError as error:
                 self.close()
                 pause = self._feed.failed(error)
@@ -242,9 +248,12 @@ class AsyncWatch:
                     await self.close()
                     pause = self._feed.failed(_StreamEnded())
                 else:
-                    reply = Reply(answer.status_code, answer.headers, await answer.aread())
+                    is_failure = answer.status_code >= 300
+                    part = await (
+                        answer.aread() if is_failure else anext(answer.aiter_bytes(), b"")
+                    )
                     await answer.aclose()
-                    pause = self._feed.refused(reply)
+                    pause = self._feed.refused(reply_of(answer, part))
             except httpx2.RequestError as error:
                 await self.close()
                 pause = self._feed.failed(error)

@@ -14,7 +14,7 @@ import httpx2
 
 from commonhold import arguments
 from commonhold.answers import Entry, Namespace
-from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line
+from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line, reply_of
 from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from commonhold.dispatches import Dispatches
 from commonhold.entries import Entries, Filters, Namespaces, query_of, register_namespace
@@ -143,10 +143,6 @@ def from_environment() -> tuple[str, str]:
     return url, token
 
 
-def _reply(answer: httpx2.Response) -> Reply:
-    return Reply(answer.status_code, answer.headers, answer.content)
-
-
 class _Client(Entries[S]):
     """Base class of Commonhold and AsyncCommonhold."""
 
@@ -218,9 +214,10 @@ class Commonhold(_Client["Commonhold"]):
             time.sleep(step.seconds)
             return None
         try:
-            return _reply(self._http.request(**self._settings.arguments(step)))
+            answer = self._http.request(**self._settings.arguments(step))
         except httpx2.RequestError as error:
             return error
+        return reply_of(answer, answer.content)
 
     def request(
         self,
@@ -366,9 +363,10 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
             await asyncio.sleep(step.seconds)
             return None
         try:
-            return _reply(await self._http.request(**self._settings.arguments(step)))
+            answer = await self._http.request(**self._settings.arguments(step))
         except httpx2.RequestError as error:
             return error
+        return reply_of(answer, answer.content)
 
     async def request(
         self,

@@ -303,20 +303,14 @@ def _kinds(base: type[Problem]) -> Iterator[type[Problem]]:
 
 
 def problem_of(
-    status: int, document: Any, retry_after: float | None = None, location: str = ""
+    status: int, document: Any, retry_after: float | None = None, hint: str = ""
 ) -> Problem:
-    """The exception for an answer. Whatever a proxy may have sent, there is one. `location`: where the
-    answer redirects to."""
-    if not isinstance(document, dict):
-        hint = (
-            "The response is not from Commonhold: check the address, and any proxy before the "
-            "server."
-        )
-        if location:
-            hint = (
-                f"It redirects to {location}, which is not followed: correct the URL of the client."
-            )
-        document = {"title": f"{status} {responses.get(status, '')}".strip(), "hint": hint}
+    """The exception for an answer. Whatever a proxy may have sent, there is one. `hint`: what to do if
+    the document is not a problem of the API."""
+    members = document if isinstance(document, dict) else {}
+    if not members.keys() & {"type", "title", "detail"}:
+        title = f"{status} {responses.get(status, '')}".strip()
+        document = {**members, "title": title, "hint": hint}
     document = {**document, "status": status}
     slug = str(document.get("type", "")).rpartition("/")[2]
     by_slug = {kind.slug: kind for kind in _kinds(Problem) if "slug" in vars(kind)}

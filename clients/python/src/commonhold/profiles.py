@@ -9,10 +9,11 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 from commonhold import arguments
+from commonhold.alignment import align, identity_key
 from commonhold.answers import Entry
 from commonhold.calls import Retries, Sleep
 from commonhold.documents import same
-from commonhold.errors import KeyDecode
+from commonhold.errors import KeyDecode, KeyEncode
 from commonhold.keys import Profile, decode, encode, profile_of
 from commonhold.problems import InvalidArgument, VersionConflict
 from commonhold.shapes import keep_others
@@ -165,6 +166,7 @@ def edit_steps(
         document = encode(profile, changed)
         if same(before, document):
             return changed
+        document = _as_stored(profile, entry.value, before, document)
         try:
             yield _compare_and_set(profile, scope, document, entry)
         except VersionConflict:
@@ -181,12 +183,13 @@ def settle_steps(
 ) -> Steps[None]:
     """The end of a `with` block: merge its changes into the current value, and store it."""
     started_from = entry.version
-    merged = yours
+    theirs, merged = base, yours
     for attempt in range(attempts):
         if same(base, yours):
             return
+        document = _as_stored(profile, entry.value, theirs, merged)
         try:
-            yield _compare_and_set(profile, scope, merged, entry)
+            yield _compare_and_set(profile, scope, document, entry)
         except VersionConflict:
             if attempt == attempts - 1:
                 raise
@@ -215,6 +218,43 @@ def settle_steps(
                 hint="Both sides changed the same value. Nothing was written.",
             )
     raise InvalidArgument("attempts must be at least 1")
+
+
+def _as_stored(profile: Profile[Any], stored: Any, before: Any, after: Any) -> Any:
+    """`after`, with the parts that an edit has not changed as they are stored. `before` is the stored value
+    as the type of the profile writes it: a pydantic model writes a Decimal as a string and a time
+    in its own notation."""
+    if same(stored, before):
+        return after
+    for by_item in (True, False):
+        document = _combined(stored, before, after, by_item)
+        try:
+            # The order of the items of a set says nothing about which one was removed.
+            if same(encode(profile, decode(profile, copy.deepcopy(document))), after):
+                return document
+        except (KeyDecode, KeyEncode):
+            pass
+    return after
+
+
+def _combined(stored: Any, before: Any, after: Any, by_item: bool) -> Any:
+    if same(before, after):
+        return stored
+    if isinstance(stored, dict) and isinstance(before, dict) and isinstance(after, dict):
+        return {
+            name: _combined(stored[name], before[name], member, by_item)
+            if name in stored and name in before
+            else member
+            for name, member in after.items()
+        }
+    is_list = all(isinstance(each, list) for each in (stored, before, after))
+    if by_item and is_list and len(stored) == len(before):
+        origins = align(before, after, identity_key(before, after))
+        return [
+            item if origin is None else _combined(stored[origin], before[origin], item, by_item)
+            for item, origin in zip(after, origins, strict=True)
+        ]
+    return after
 
 
 def _compare_and_set(

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import threading
+
 import httpx2
 import pytest
 from commonhold import (
     AsyncCommonhold,
+    AsyncWatch,
     BadRequest,
+    ClientClosed,
     Commonhold,
     Gone,
     Retries,
     Unavailable,
     Unreachable,
+    Watch,
 )
 from commonhold.calls import Reply
 from commonhold.changes import Feed
 
 from tests.builders import Person
 from tests.clients.python.conftest import SWIFT
+from tests.clients.python.responding import responding
 from tests.loops import run
-from tests.project.running import Running, free_port
+from tests.patience import PATIENCE
+from tests.project.running import Running, free_port, wait_for
 
 
 def taken(*lines: str) -> tuple[Feed, list[str]]:
@@ -129,3 +138,108 @@ def test_watch__async__filters_and_follows(web: Running, alice: Person) -> None:
         raise AssertionError
 
     assert run(work()) == [("b", 1), ("b", 2)]
+
+
+FIRST_BLOCK = b"retry: 100000\r\nid: c0\r\n\r\n"
+HELLO = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"%x\r\n%s\r\n" % (len(FIRST_BLOCK), FIRST_BLOCK)
+)
+
+
+def looping(watch: Watch) -> tuple[threading.Thread, list[BaseException | None]]:
+    """A thread that iterates over the watch, and how its loop ended: with an exception or without one."""
+    ended: list[BaseException | None] = []
+
+    def loop() -> None:
+        try:
+            for _ in watch:
+                pass
+        except BaseException as error:
+            ended.append(error)
+        else:
+            ended.append(None)
+
+    thread = threading.Thread(target=loop, daemon=True)
+    thread.start()
+    return thread, ended
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_watch__closed_by_another_thread__ends_its_loop_at_once(silent: bool) -> None:
+    """While it waits for data, and during the pause before it connects again."""
+    with (
+        responding(HELLO, end=not silent) as (url, requests),
+        Commonhold(url, "t") as state,
+    ):
+        watch = state.watch()
+        thread, ended = looping(watch)
+        wait_for(lambda: watch.cursor == "c0", "connected")
+        if not silent:
+            wait_for(lambda: watch._answer is None, "disconnected")
+        watch.close()
+        thread.join(PATIENCE)
+        assert ended == [None]
+        # A later loop continues from the cursor.
+        thread, _ = looping(watch)
+        wait_for(lambda: len(requests) == 2, "connected again")
+        assert b"Last-Event-ID: c0" in requests[1]
+        watch.close()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def test_watch__closed_by_a_signal_handler__ends_its_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with responding(HELLO, end=False) as (url, _), Commonhold(url, "t") as state:
+        watch = state.watch()
+        previous = signal.signal(signal.SIGUSR1, lambda *_: watch.close())
+        try:
+            main = threading.main_thread().ident or 0
+
+            def send() -> None:
+                wait_for(lambda: watch.cursor == "c0", "connected")
+                signal.pthread_kill(main, signal.SIGUSR1)
+
+            threading.Thread(target=send, daemon=True).start()
+            assert list(watch) == []
+        finally:
+            signal.signal(signal.SIGUSR1, previous)
+
+
+def test_client__closed_by_another_thread__ends_its_watches_at_once() -> None:
+    with responding(HELLO, end=False) as (url, _), Commonhold(url, "t") as state:
+        watch = state.watch()
+        thread, ended = looping(watch)
+        wait_for(lambda: watch.cursor == "c0", "connected")
+        state.close()
+        thread.join(PATIENCE)
+        assert [type(each) for each in ended] == [ClientClosed]
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_async_watch__closed_by_another_task__ends_its_loop_at_once(silent: bool) -> None:
+    async def loop(watch: AsyncWatch) -> None:
+        async for _ in watch:
+            pass
+
+    async def work(url: str) -> None:
+        async with AsyncCommonhold(url, "t") as state:
+            watch = state.watch()
+            task = asyncio.create_task(loop(watch))
+            while watch.cursor != "c0" or (not silent and watch._wake is None):
+                await asyncio.sleep(0.001)
+            await watch.close()
+            await task
+            if not silent:
+                return
+            closed = asyncio.create_task(loop(watch))
+            while watch._answer is None:
+                await asyncio.sleep(0.001)
+            await state.close()
+            with pytest.raises(ClientClosed):
+                await closed
+
+    with responding(HELLO, end=not silent) as (url, _):
+        run(work(url))

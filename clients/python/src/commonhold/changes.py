@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
-import time
+import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Self
 
 import httpx2
@@ -115,7 +119,7 @@ class Watch:
 
     "Now" is when the `with` block begins or, without a block, when the first change is requested.
     Raises Gone if the cursor has expired: watch from now on, then read the state. Use it in one
-    thread at a time.
+    thread at a time; any thread may close it.
     """
 
     def __init__(
@@ -125,6 +129,12 @@ class Watch:
         self._timeout = httpx2.Timeout(heartbeat_timeout, pool=None)
         self._answer: httpx2.Response | None = None
         self._lines: Iterator[str] = iter(())
+        self._busy = threading.RLock()
+        self._reads = False
+        self._stopped = False
+        self._wake: SimpleQueue[None] = SimpleQueue()  # A signal handler may put something into it.
+        self._thread = 0
+        self._process = 0
 
     @property
     def cursor(self) -> str:
@@ -134,68 +144,120 @@ class Watch:
         return self
 
     def __next__(self) -> Change:
-        while True:
-            if self._answer is None:
-                self._open()
+        with self._reading():
+            while not self._is_stopped():
+                if self._answer is None:
+                    self._open()
+                    continue
+                try:
+                    for line in self._lines:
+                        change = self._feed.take(line)
+                        if change is not None:
+                            return change
+                except httpx2.RequestError:
+                    pass
+                self._disconnect()
+                self._pause(self._feed.closed())
+            self._disconnect()
+            self._stopped, self._wake = False, SimpleQueue()
+            self._http()  # ClientClosed says more than the end of the loop.
+            raise StopIteration
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._busy:
+            self._thread, self._reads = threading.get_ident(), True
             try:
-                for line in self._lines:
-                    change = self._feed.take(line)
-                    if change is not None:
-                        return change
-            except httpx2.RequestError:
-                pass
-            self.close()
-            time.sleep(self._feed.closed())
+                yield
+            finally:
+                self._reads = False
 
     def _open(self) -> None:
         while True:
+            http = self._http()
+            if self._is_stopped():
+                return
             try:
-                http = self._http()
                 request = http.build_request(
                     "GET", self._url, timeout=self._timeout, **self._feed.arguments()
                 )
                 answer = http.send(request, stream=True)
                 if self._feed.begins(answer):
+                    self._process = os.getpid()
                     self._answer, self._lines = answer, self._read(answer)
+                    if self._is_stopped():
+                        return
                     # The first block says where we are: from then on nothing is missed.
                     for line in self._lines:
                         self._feed.take(line)
                         if not line:
                             self._feed.opened()
                             return
-                    self.close()
-                    pause = self._feed.failed(_StreamEnded())
-                else:
-                    # A success that is not a stream may have no end.
-                    is_failure = answer.status_code >= 300
-                    part = answer.read() if is_failure else next(answer.iter_bytes(), b"")
-                    answer.close()
-                    pause = self._feed.refused(reply_of(answer, part))
-            except httpx2.RequestError as error:
-                self.close()
+                    raise _StreamEnded
+                # A success that is not a stream may have no end.
+                is_failure = answer.status_code >= 300
+                part = answer.read() if is_failure else next(answer.iter_bytes(), b"")
+                answer.close()
+                pause = self._feed.refused(reply_of(answer, part))
+            except (httpx2.RequestError, _StreamEnded) as error:
+                self._disconnect()
+                if self._is_stopped():
+                    return
                 pause = self._feed.failed(error)
-            time.sleep(pause)
+            self._pause(pause)
 
     def _read(self, answer: httpx2.Response) -> Iterator[str]:
         for part in answer.iter_bytes():
             yield from self._feed.lines(part)
 
-    def close(self) -> None:
-        """Close the connection. `cursor` stays: a later iteration continues from it."""
+    def _pause(self, seconds: float) -> None:
+        with suppress(Empty):
+            self._wake.get(timeout=seconds)
+
+    def _disconnect(self) -> None:
         if self._answer is not None:
             self._answer.close()
         self._answer = None
 
+    def _is_stopped(self) -> bool:
+        return self._stopped
+
+    def close(self) -> None:
+        """Close the connection. A loop over the watch in another thread ends, also if a signal handler
+        calls this. `cursor` stays: a later iteration continues from it."""
+        if self._reads or self._thread != threading.get_ident():
+            self._stopped = True
+            self._wake.put(None)
+            if self._answer is not None and self._process == os.getpid():
+                _hang_up(self._answer)
+        # The thread that reads closes its connection itself.
+        if not self._reads and self._busy.acquire(blocking=False):
+            try:
+                self._disconnect()
+            finally:
+                self._busy.release()
+
     def __enter__(self) -> Self:
-        self._open()
+        with self._reading():
+            self._open()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
+def _hang_up(answer: httpx2.Response) -> None:
+    """End the connection under the thread that reads from it: to close it would not wake the thread."""
+    stream = answer.extensions.get("network_stream")
+    connection = None if stream is None else stream.get_extra_info("socket")
+    if isinstance(connection, socket.socket):
+        with suppress(OSError):
+            # `shutdown` of an SSLSocket would also remove the encryption.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
 class AsyncWatch:
-    """See Watch."""
+    """See Watch. Use it in one task at a time; any task of the same loop may close it."""
 
     def __init__(
         self,
@@ -208,6 +270,10 @@ class AsyncWatch:
         self._timeout = httpx2.Timeout(heartbeat_timeout, pool=None)
         self._answer: httpx2.Response | None = None
         self._lines: AsyncIterator[str]
+        self._reads = False
+        self._stopped = False
+        self._wake: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[Any] | None = None
 
     @property
     def cursor(self) -> str:
@@ -217,61 +283,95 @@ class AsyncWatch:
         return self
 
     async def __anext__(self) -> Change:
-        while True:
-            if self._answer is None:
-                await self._open()
-            try:
-                async for line in self._lines:
-                    change = self._feed.take(line)
-                    if change is not None:
-                        return change
-            except httpx2.RequestError:
-                pass
-            await self.close()
-            await asyncio.sleep(self._feed.closed())
+        with self._reading():
+            while not self._is_stopped():
+                if self._answer is None:
+                    await self._open()
+                    continue
+                try:
+                    async for line in self._lines:
+                        change = self._feed.take(line)
+                        if change is not None:
+                            return change
+                except httpx2.RequestError:
+                    pass
+                await self._disconnect()
+                self._http()  # Without a pause if the client was closed.
+                await self._pause(self._feed.closed())
+            await self._disconnect()
+            self._stopped = False
+            raise StopAsyncIteration
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        self._task, self._reads = asyncio.current_task(), True
+        try:
+            yield
+        finally:
+            self._reads = False
 
     async def _open(self) -> None:
         while True:
+            http = self._http()
+            if self._is_stopped():
+                return
             try:
-                http = self._http()
                 request = http.build_request(
                     "GET", self._url, timeout=self._timeout, **self._feed.arguments()
                 )
                 answer = await http.send(request, stream=True)
                 if self._feed.begins(answer):
                     self._answer, self._lines = answer, self._read(answer)
+                    if self._is_stopped():
+                        return
                     async for line in self._lines:
                         self._feed.take(line)
                         if not line:
                             self._feed.opened()
                             return
-                    await self.close()
-                    pause = self._feed.failed(_StreamEnded())
-                else:
-                    is_failure = answer.status_code >= 300
-                    part = await (
-                        answer.aread() if is_failure else anext(answer.aiter_bytes(), b"")
-                    )
-                    await answer.aclose()
-                    pause = self._feed.refused(reply_of(answer, part))
-            except httpx2.RequestError as error:
-                await self.close()
+                    raise _StreamEnded
+                is_failure = answer.status_code >= 300
+                part = await (answer.aread() if is_failure else anext(answer.aiter_bytes(), b""))
+                await answer.aclose()
+                pause = self._feed.refused(reply_of(answer, part))
+            except (httpx2.RequestError, _StreamEnded) as error:
+                await self._disconnect()
+                if self._is_stopped():
+                    return
                 pause = self._feed.failed(error)
-            await asyncio.sleep(pause)
+            await self._pause(pause)
 
     async def _read(self, answer: httpx2.Response) -> AsyncIterator[str]:
         async for part in answer.aiter_bytes():
             for line in self._feed.lines(part):
                 yield line
 
+    async def _pause(self, seconds: float) -> None:
+        if self._is_stopped():
+            return
+        self._wake = asyncio.get_running_loop().create_future()
+        await asyncio.wait([self._wake], timeout=seconds)
+
+    async def _disconnect(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            await answer.aclose()
+
+    def _is_stopped(self) -> bool:
+        return self._stopped
+
     async def close(self) -> None:
-        """See Watch.close."""
-        if self._answer is not None:
-            await self._answer.aclose()
-        self._answer = None
+        """Close the connection. A loop over the watch in another task ends. `cursor` stays: a later
+        iteration continues from it."""
+        if self._reads or self._task is not asyncio.current_task():
+            self._stopped = True
+            if self._wake is not None and not self._wake.done():
+                self._wake.set_result(None)
+        await self._disconnect()
 
     async def __aenter__(self) -> Self:
-        await self._open()
+        with self._reading():
+            await self._open()
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
+from weakref import WeakValueDictionary
 
 import httpx2
 
@@ -177,6 +178,7 @@ class Commonhold(_Client["Commonhold"]):
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
         super().__init__(url, token, **options)
         self._of_process: dict[int, httpx2.Client] = {}
+        self._watches: WeakValueDictionary[int, Watch] = WeakValueDictionary()
         self.profile = ProfileAccess(self)
 
     @property
@@ -296,7 +298,9 @@ class Commonhold(_Client["Commonhold"]):
         feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
         timeout = arguments.duration("heartbeat_timeout", heartbeat_timeout)
-        return Watch(lambda: self._http, url, feed, timeout)
+        watch = Watch(lambda: self._http, url, feed, timeout)
+        self._watches[id(watch)] = watch
+        return watch
 
     def every(self, pages: Page[R] | Call[Page[R]]) -> Iterator[R]:
         """All items of a list, page by page. `pages` is the first page, as in
@@ -311,8 +315,12 @@ class Commonhold(_Client["Commonhold"]):
             page = self.send(following)
 
     def close(self) -> None:
-        """Close the connections of this process. Later requests raise ClientClosed; closing again does nothing."""
+        """Close the connections of this process. Later requests raise ClientClosed, and so do loops over a
+        watch in other threads; closing again does nothing."""
         self._closed = True
+        for watch in [reference() for reference in self._watches.valuerefs()]:
+            if watch is not None:
+                watch.close()
         found = self._of_process.get(os.getpid())
         if found is not None:
             found.close()
@@ -485,8 +493,8 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
             page = await self.send(following)
 
     async def close(self) -> None:
-        """Close the connections of the running loop. Later requests raise ClientClosed; closing again does
-        nothing."""
+        """Close the connections of the running loop. Later requests raise ClientClosed, and so do loops over
+        a watch in other tasks; closing again does nothing."""
         self._closed = True
         found = self._of_loop.get(asyncio.get_running_loop())
         if found is not None:

@@ -30,6 +30,8 @@ export class Watch implements AsyncIterableIterator<Change> {
   private failed = 0;
   private everOpen = false;
   private blocks: AsyncGenerator<Block, void, undefined> | undefined;
+  private opening: Promise<void> | undefined;
+  private turn: Promise<unknown> = Promise.resolve();
   private readonly ended = new AbortController();
   private connection: AbortController | undefined;
   private readonly signal: AbortSignal | undefined;
@@ -50,8 +52,14 @@ export class Watch implements AsyncIterableIterator<Change> {
 
   /** Connect: from here on no change is missed. */
   async open(): Promise<this> {
+    this.opening ??= this.connectUntilOpen().finally(() => (this.opening = undefined));
+    await this.opening;
+    return this;
+  }
+
+  private async connectUntilOpen(): Promise<void> {
     if (this.signal?.aborted) this.end();
-    if (this.ended.signal.aborted) return this;
+    if (this.ended.signal.aborted) return;
     this.forgetSignal ??= onAbort(this.signal, () => this.end());
     try {
       while (!this.blocks && !this.ended.signal.aborted) {
@@ -62,10 +70,16 @@ export class Watch implements AsyncIterableIterator<Change> {
       this.forget();
       throw error;
     }
-    return this;
   }
 
-  async next(): Promise<IteratorResult<Change, void>> {
+  /** The next change. Calls that do not wait for each other get theirs in order, as those of an async generator. */
+  next(): Promise<IteratorResult<Change, void>> {
+    const result = this.turn.then(() => this.nextChange());
+    this.turn = result.catch(() => undefined);
+    return result;
+  }
+
+  private async nextChange(): Promise<IteratorResult<Change, void>> {
     for (;;) {
       await this.open();
       if (this.ended.signal.aborted) return { done: true, value: undefined };

@@ -112,3 +112,23 @@ test("leaving the loop frees the connection", async (t) => {
   await take(state.watch(), 1);
   await freed;
 });
+
+test("parallel calls of next and open share one connection, and each change comes once", async (t) => {
+  const lost = stream([hello("c0"), change("c1")], { end: true });
+  const { asked, state } = await serving(t, hangUp, lost, stream([hello("c1"), change("c2"), change("c3")]));
+  const watch = state.watch();
+  const [opened, ...taken] = await Promise.all([watch.open(), watch.next(), watch.next(), watch.next()]);
+  assert.equal(opened, watch);
+  assert.deepEqual(taken.map(({ value }) => value.cursor), ["c1", "c2", "c3"]);
+  assert.equal(asked.length, 3);
+  const waiting = [watch.next(), watch.next()];
+  await watch.return();
+  assert.deepEqual(await Promise.all(waiting), Array(2).fill({ done: true, value: undefined }));
+});
+
+test("parallel calls of next fail alike if the cursor has expired", async (t) => {
+  const { state } = await serving(t, problem("gone", 410));
+  const watch = state.watch({}, { cursor: "old" });
+  const results = await Promise.allSettled([watch.next(), watch.next()]);
+  assert.deepEqual(results.map(({ reason }) => reason?.name), ["Gone", "Gone"]);
+});

@@ -174,12 +174,14 @@ export function address(base: string, { path, query = {} }: Pick<Call, "path" | 
   requireObject(`the parameters of ${path}`, query);
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
   const search = new URLSearchParams(
-    given.flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((each) => [name, spelled(each)])),
+    given.flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((each) => [name, spelled(name, each)])),
   );
   return base + path + (given.length ? `?${search}` : "");
 }
 
-function spelled(value: unknown): string {
+function spelled(name: string, value: unknown): string {
+  // The server takes whole seconds.
+  if (name === "wait" && typeof value === "number") return String(Math.ceil(value));
   return value instanceof Date ? value.toISOString() : String(value);
 }
 

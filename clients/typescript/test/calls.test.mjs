@@ -48,6 +48,16 @@ test("more headers are computed for each call, and replace none of the client's 
   assert.equal(asked[0].headers.authorization, "Bearer ch_test");
 });
 
+test("a wait of parts of a second is sent as the next whole one, as the server takes it", async (t) => {
+  const { asked, state } = await serving(t, json({ items: [], next_cursor: "c" }));
+  await state.get("notes", "k", { wait: 0.5, since: 1 });
+  await state.runs.get("r", { wait: 2 });
+  await state.changes({ wait: 1.2 });
+  await state.dispatches.claim({ wait: 0.1 });
+  const waits = asked.map(({ url }) => new URL(url, "http://h").searchParams.get("wait"));
+  assert.deepEqual(waits, ["1", "2", "2", "1"]);
+});
+
 test("a list in a query is a repeated parameter, a flag true or false", async (t) => {
   const { asked, state } = await serving(t, json({ items: [], next_cursor: null }));
   for await (const _ of state.list("notes", { tag: ["a,b", "c"], valid: false, limit: undefined }));

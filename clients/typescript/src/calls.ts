@@ -1,7 +1,7 @@
 /** A call of the API and how it is made, retries included. */
 
-import { refuseOthers, requireObject, shown, stringify } from "./json.js";
-import { InFlight, CommonholdError, KeyEncode, Problem, Unreachable, notOfCommonhold, problemIn } from "./problems.js";
+import { lostNumber, refuseOthers, requireObject, shown, stringify } from "./json.js";
+import { InFlight, CommonholdError, KeyDecode, KeyEncode, Problem, Unreachable, notOfCommonhold, problemIn } from "./problems.js";
 
 export interface Sending {
   /** Aborts the call, which then throws the reason of the signal. */
@@ -32,6 +32,8 @@ export interface Call extends Guarded {
   keyed?: boolean;
   /** Seconds that the server may wait before it responds (long polling). */
   wait?: number | undefined;
+  /** The name of a profile key whose value will be written back: KeyDecode if JavaScript cannot keep a number of it. @internal */
+  edited?: string;
 }
 
 /**
@@ -69,7 +71,7 @@ const AGAIN = new Set([429, 502, 503, 504]);
 const OPTIONS = ["if_version", "reason", "idempotency_key", "signal"];
 /** The options of `request()`. */
 export const REQUEST_OPTIONS = ["body", "query", "headers", "media_type", "keyed", "wait", ...OPTIONS];
-const MEMBERS = [...REQUEST_OPTIONS, "method", "path"];
+const MEMBERS = [...REQUEST_OPTIONS, "method", "path", "edited"];
 
 /** Seconds after the failed attempt number `attempt`, which counts from 0. */
 export function pause(retries: Retries, attempt: number): number {
@@ -261,14 +263,19 @@ function mayPass(problem: Problem): boolean {
 }
 
 /** The JSON of a success, undefined if it has none. */
-async function document({ method }: Call, response: Response): Promise<unknown> {
+async function document({ method, edited }: Call, response: Response): Promise<unknown> {
   const text = await response.text();
   if (!text && (response.status === 204 || method === "DELETE")) return undefined;
+  let found: unknown;
   try {
-    return JSON.parse(text);
+    found = JSON.parse(text);
   } catch (error) {
     throw notOfCommonhold(response, text, "JSON", error);
   }
+  const lost = edited === undefined ? undefined : lostNumber(text);
+  if (edited === undefined || lost === undefined) return found;
+  const number = lost.length > 60 ? `${lost.slice(0, 60)}…` : lost;
+  throw new KeyDecode(edited, `JavaScript cannot keep all digits of ${number}, and edit() writes the whole value: use update() or patch()`);
 }
 
 /** 128 random bits in hexadecimal. Not `randomUUID`: pages without https lack it, and test suites replace it. */

@@ -58,6 +58,45 @@ function isContainer(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
+/**
+ * The first number of a JSON text that is another one after it has been read and written by JavaScript: an integer
+ * beyond 2⁵³, more decimals than a double has, or one beyond 1.8e308.
+ */
+export function lostNumber(text: string): string | undefined {
+  for (let at = 0; ; ) {
+    const quote = text.indexOf('"', at);
+    const numbers = text.slice(at, quote < 0 ? undefined : quote).match(/-?\d[\d.eE+-]*/g);
+    const lost = numbers?.find((each) => !isKept(each));
+    if (lost !== undefined || quote < 0) return lost;
+    at = endOfString(text, quote);
+  }
+}
+
+function isKept(literal: string): boolean {
+  const value = Number(literal);
+  if (/^-?\d+$/.test(literal)) return Number.isSafeInteger(value) || String(value) === literal;
+  const digits = significant(literal);
+  // Some programs write 17 digits of each double.
+  return [String(value), value.toPrecision(17)].some((each) => significant(each) === digits);
+}
+
+/** The digits of a number and their exponent, the same for all notations of it. */
+function significant(literal: string): string {
+  const [, sign, whole = "", fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const short = digits.replace(/0+$/, "");
+  return short && `${sign}${short}e${Number(exponent) - fraction.length + digits.length - short.length}`;
+}
+
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; ; at++) {
+    at = text.indexOf('"', at);
+    let backslashes = 0;
+    while (text[at - 1 - backslashes] === "\\") backslashes++;
+    if (backslashes % 2 === 0) return at + 1;
+  }
+}
+
 /** A wrong argument in a message: long ones are cut, and it does not throw. */
 export function shown(value: unknown): string {
   if (isContainer(value)) return Array.isArray(value) ? "an array" : "an object";

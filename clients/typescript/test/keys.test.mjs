@@ -69,12 +69,23 @@ test("an edit that never lands is a VersionConflict", async (t) => {
   await assert.rejects(state.edit(Counter, "k", (counter) => void counter.n++, { attempts: 2 }), VersionConflict);
 });
 
-test("an integer that a double cannot hold is not written back", async (t) => {
-  const { asked, state } = await serving(t, (_, response) =>
-    response.end('{"exists": true, "valid": true, "version": 1, "value": {"n": 1, "other": [9007199254740993]}}'),
-  );
-  await assert.rejects(state.edit(Counter, "k", (counter) => void counter.n++), KeyDecode);
-  assert.equal(asked.length, 1);
+test("an edit keeps all numbers, and refuses a value with one that a double cannot hold", async (t) => {
+  const value = (number) => `{"exists": true, "valid": true, "version": 1, "value": {"n": 1, "\\\\": "\\"1e999", "other": [${number}]}}`;
+  const edited = async (number) => {
+    const { asked, state } = await serving(t, (_, response) => response.end(value(number)));
+    const error = await state.edit(Counter, "k", (counter) => void counter.n++).catch((each) => each);
+    assert.equal(asked.length, error instanceof KeyDecode ? 1 : 2, number);
+    return error instanceof KeyDecode ? error.message : asked[1].body;
+  };
+  const floats = ["1e300", "1E+300", "-1.5e-7", "1.10", "0.30000000000000004", "0.10000000000000001", "5e-324", "0.000", "-0.0", "1e21"];
+  for (const number of [...floats, "9007199254740991", "-9007199254740992", "-0"]) {
+    assert.equal(JSON.parse(await edited(number)).value.other[0], Number(number) || 0, number);
+  }
+  const long = ["0.1234567890123456789", "99999999999999.999", "1e400", "1e-400"];
+  for (const number of [...long, "9007199254740993", "-12345678901234567890", "1" + "0".repeat(21)]) {
+    const reason = `JavaScript cannot keep all digits of ${number}, and edit() writes the whole value: use update() or patch()`;
+    assert.equal(await edited(number), `cannot decode counter: ${reason}`);
+  }
 });
 
 test("what has no JSON is refused before it is sent", async (t) => {

@@ -17,6 +17,7 @@ from commonhold import (
     ClientClosed,
     Commonhold,
     CommonholdError,
+    Dispatches,
     InvalidArgument,
     MemoryBackend,
     ProfileAccess,
@@ -266,6 +267,12 @@ def test_method__wrong_arguments__names_the_method_and_the_nearest_option(
     with pytest.raises(InvalidArgument) as refused:
         call()
     assert str(refused.value) == message
+
+
+def test_enqueue__time_without_a_zone__is_local_as_in_queries() -> None:
+    local = datetime(2026, 1, 1, tzinfo=UTC).astimezone().replace(tzinfo=None)
+    call = Dispatches.enqueue("t", available_at=local)
+    assert call.body["available_at"] == "2026-01-01T00:00:00+00:00"
 
 
 def test_client__closed__says_so_also_to_its_watch() -> None:

@@ -34,7 +34,8 @@ from commonhold import (
     state_keys,
     threads,
 )
-from commonhold.calls import NOTHING, Call
+from commonhold.calls import NOTHING, Call, Listing
+from commonhold.entries import Filters
 from commonhold.verbs import Group, Verb
 
 from project.env import BASE_DIR
@@ -223,7 +224,13 @@ def test_method__path_query_and_body__exist_in_the_api(build: Any) -> None:
         reference = content.get(call.media_type, {}).get("schema", {}).get("$ref", "")
         if reference and isinstance(call.body, dict):
             shape = DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]]
-            assert set(call.body) - set(shape["properties"]) == set()
+            assert set(call.body) == set(shape["properties"])
+    if call.method == "GET":
+        query = {each["name"] for each in operation["parameters"] if each["in"] == "query"}
+        names = inspect.signature(build).parameters
+        shared = {"page": Listing, "filters": Filters}
+        others = [shared[name].__annotations__ for name in names if name in shared]
+        assert query - set(call.query).union(*others) == set()
 
 
 def test_methods__of_all_groups__have_their_own_names_in_editors_and_errors() -> None:

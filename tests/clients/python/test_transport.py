@@ -40,7 +40,7 @@ from commonhold import (
     documents,
 )
 from commonhold.calls import Reply, Request, Sleep, exchange
-from commonhold.entries import get_entry, put_entry
+from commonhold.entries import get_entry, list_entries, put_entry
 from commonhold.problems import problem_of
 from hypothesis import given
 from hypothesis import strategies as some
@@ -265,6 +265,11 @@ def test_error__pickled__round_trips(error: CommonholdError) -> None:
         assert type(other) is type(error)
         assert str(other) == str(error)
         assert vars(other) == vars(error)
+
+
+def test_list__of_several_tags__repeats_the_parameter() -> None:
+    _, done = drive(list_entries("n", tag=["a,b", "c"], limit=1), Reply(200, {}, b'{"items": []}'))
+    assert done[0].query == [("tag", "a,b"), ("tag", "c"), ("limit", "1")]
 
 
 def test_headers__text_with_line_breaks__is_sent_as_one_line() -> None:

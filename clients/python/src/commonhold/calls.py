@@ -268,7 +268,9 @@ def _request(call: Call[Any]) -> Request:
         method=call.method,
         path=call.path,
         query=[
-            (name, arguments.parameter(name, value)) for name, value in given(**call.query).items()
+            (name, arguments.parameter(name, each))
+            for name, value in given(**call.query).items()
+            for each in (value if isinstance(value, tuple) else (value,))
         ],
         headers=[(name, value.encode()) for name, value in headers.items()],
         content=content,

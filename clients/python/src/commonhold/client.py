@@ -279,8 +279,9 @@ class Commonhold(_Client["Commonhold"]):
         A namespace that is registered already stays as it is: it is accepted if its schema and
         default are the same except for optional fields, so that old and new versions of a program
         run side by side, else SchemaConflict with the differences. With `replace` the schema and
-        default are replaced and the other settings kept. Raises VersionConflict if the schema
-        version is not `if_version`, or if another client registers the namespace at the same time.
+        default are replaced and the other settings kept; the last of several programs wins unless
+        `if_version` is the schema version to replace. Raises VersionConflict if the schema version is not
+        `if_version`, or if another client registers the namespace at the same time.
         """
         return [self.send(registration(key, replace, if_version)) for key in keys]
 

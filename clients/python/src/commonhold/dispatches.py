@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Unpack
 
+from commonhold import arguments
 from commonhold.answers import ClaimedDispatch, Dispatch
 from commonhold.calls import Call, Listing, given, polling, segment
 from commonhold.reading import Page, page_of
@@ -29,7 +30,9 @@ def enqueue(
         agent_id=agent_id,
         run_id=run_id,
         priority=priority,
-        available_at=None if available_at is None else available_at.isoformat(),
+        available_at=(
+            None if available_at is None else arguments.parameter("available_at", available_at)
+        ),
         dedupe_key=dedupe_key,
         max_attempts=max_attempts,
     )
@@ -115,10 +118,13 @@ def list_dispatches(
     status: str | None = None,
     thread_id: str | None = None,
     agent_id: str | None = None,
+    dedupe_key: str | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[Dispatch]]:
     """Dispatches of all threads, the newest first."""
-    query = given(status=status, thread_id=thread_id, agent_id=agent_id, **page)
+    query = given(
+        status=status, thread_id=thread_id, agent_id=agent_id, dedupe_key=dedupe_key, **page
+    )
     return Call("GET", "/dispatches", page_of(Dispatch.read), query)
 
 

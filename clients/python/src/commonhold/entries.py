@@ -170,19 +170,22 @@ def list_entries(
     prefix: str | None = None,
     scope_kind: str | None = None,
     updated_since: datetime | None = None,
-    tag: str | None = None,
+    tag: str | Sequence[str] | None = None,
+    tags: str | None = None,
     valid: bool | None = None,
     values: bool = False,
     before: str | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[EntryRow]]:
     """Entries of a namespace, by key; with `values` the values too. `order` "desc": from the last
-    key; `before`: only keys below it."""
+    key; `before`: only keys below it. `tag`: only entries with this tag or, of a list, with all of these;
+    `tags` are the same, separated by commas."""
     query = given(
         prefix=prefix,
         scope_kind=scope_kind,
         updated_since=updated_since,
-        tag=tag,
+        tag=tag if tag is None or isinstance(tag, str) else tuple(arguments.texts("tag", tag)),
+        tags=tags,
         valid=valid,
         include="value" if values else None,
         before=before,
@@ -212,18 +215,19 @@ def clear_entries(
     namespace: Where,
     *,
     prefix: str | None = None,
+    scope_kind: str | None = None,
     limit: int | None = None,
     dry_run: bool = False,
     reason: str = "",
 ) -> Call[dict[str, Any]]:
-    """Delete every entry of a namespace, or those whose key begins with `prefix`, all or none, up to
-    100,000: `{matched, deleted}`. With `limit` at most so many: repeat until `deleted` is 0. With
-    `dry_run` only count."""
+    """Delete every entry of a namespace, or those whose key begins with `prefix` or has this scope, all or
+    none, up to 100,000: `{matched, deleted}`. With `limit` at most so many: repeat until `deleted` is 0.
+    With `dry_run` only count."""
     return Call(
         "DELETE",
         f"/state/{_name(namespace)}",
         dict,
-        {"dry_run": dry_run, **given(prefix=prefix, limit=limit)},
+        {"dry_run": dry_run, **given(prefix=prefix, scope_kind=scope_kind, limit=limit)},
         headers={"Change-Reason": reason},
     )
 
@@ -308,13 +312,15 @@ def search_entries(
     return Call("POST", "/search", page_of(Hit.read), body=body, keyed=False)
 
 
-def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Call[Page[Namespace]]:
-    """Registered namespaces, by name."""
+def list_namespaces(
+    *, prefix: str | None = None, plugin: str | None = None, **page: Unpack[Listing]
+) -> Call[Page[Namespace]]:
+    """Registered namespaces, by name: all, or only those of a plugin."""
     return Call(
         "GET",
         "/namespaces",
         page_of(Namespace.read),
-        given(prefix=prefix, **page),
+        given(prefix=prefix, plugin=plugin, **page),
     )
 
 
@@ -354,8 +360,8 @@ def register_namespace(
 ) -> Call[Namespace]:
     """Register, or accept what is registered, unchanged, if its schema and default are compatible:
     the same except for optional fields; else SchemaConflict. The other settings are used only when
-    the namespace is created. With `replace` everything is replaced; `if_version` is the schema
-    version to replace (0: not registered), else VersionConflict."""
+    the namespace is created. With `replace` everything is replaced, and the last of several programs
+    wins; `if_version` is the schema version to replace (0: not registered), else VersionConflict."""
     body = given(
         schema=schema,
         description=description,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Literal, Unpack
 
 from commonhold import arguments
@@ -81,10 +82,12 @@ def change_run(
     step_count: int | None = None,
     input_tokens: int | None = None,
     output_tokens: int | None = None,
+    cost_usd: str | float | Decimal | None = None,
     metadata: JsonObject | None = None,
     fencing_token: int | None = None,
 ) -> Call[Run]:
-    """Change the status, counts or metadata: `status="done", termination_reason={"type": "natural_end"}`."""
+    """Change the status, counts, cost or metadata: `status="done", termination_reason={"type":
+    "natural_end"}`. `cost_usd` is the cost so far, best as a string or Decimal."""
     body = given(
         status=status,
         termination_reason=termination_reason,
@@ -92,6 +95,7 @@ def change_run(
         step_count=step_count,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
+        cost_usd=cost_usd,
         metadata=metadata,
         fencing_token=fencing_token,
     )

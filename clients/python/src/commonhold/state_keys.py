@@ -91,8 +91,14 @@ def uninstall_plugin(
     return Call("DELETE", f"/plugins/{segment('name', name)}", lambda document: document, query)
 
 
+def list_plugins(**page: Unpack[Listing]) -> Call[Page[dict[str, Any]]]:
+    """Installed plugins, by name."""
+    return Call("GET", "/plugins", page_of(dict), given(**page))
+
+
 class Plugins(Group[S]):
     """Install and uninstall plugins: sets of state keys and namespaces."""
 
     install = Verb(install_plugin)
     uninstall = Verb(uninstall_plugin)
+    list = Verb(list_plugins)

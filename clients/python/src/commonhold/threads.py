@@ -31,6 +31,7 @@ def create_thread(
     metadata: JsonObject | None = None,
     resource_id: str | None = None,
     parent_thread_id: str | None = None,
+    compaction_policy: JsonObject | None = None,
 ) -> Call[Thread]:
     """Create a thread. A repetition returns the stored one; other content raises Conflict."""
     body = given(
@@ -39,6 +40,7 @@ def create_thread(
         metadata=metadata,
         resource_id=resource_id,
         parent_thread_id=parent_thread_id,
+        compaction_policy=compaction_policy,
     )
     return Call("POST", "/threads", Thread.read, body=body)
 
@@ -51,16 +53,23 @@ def read_thread(thread_id: str) -> Call[Thread]:
 
 def list_threads(
     *,
+    text: str | None = None,
     prefix: str | None = None,
     resource_id: str | None = None,
     parent_thread_id: str | None = None,
+    root: bool | None = None,
+    forked_from: str | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[Thread]]:
-    """Threads, the newest first. `prefix` is of the id."""
+    """Threads, the newest first. `text`: words of the title; `prefix` is of the id; `root`: only threads
+    without a parent."""
     query = given(
+        text=text,
         prefix=prefix,
         resource_id=resource_id,
         parent_thread_id=parent_thread_id,
+        root=root,
+        forked_from=forked_from,
         **page,
     )
     return Call("GET", "/threads", page_of(Thread.read), query)
@@ -74,13 +83,18 @@ def change_thread(
     merge: bool = False,
     resource_id: str | None = None,
     parent_thread_id: str | None = None,
+    compaction_policy: JsonObject | None = None,
     if_version: int | None = None,
 ) -> Call[Thread]:
-    """Change the given fields. `merge`: `metadata` merges with what is stored, and None removes a
-    member (RFC 7396); without it, it replaces all of it. `if_version`: only while the thread is at
+    """Change the given fields. `merge`: `metadata` and `compaction_policy` merge with what is stored, and
+    None removes a member (RFC 7396); without it, they replace all of it. `if_version`: only while the thread is at
     that version, else VersionConflict."""
     body = given(
-        title=title, metadata=metadata, resource_id=resource_id, parent_thread_id=parent_thread_id
+        title=title,
+        metadata=metadata,
+        resource_id=resource_id,
+        parent_thread_id=parent_thread_id,
+        compaction_policy=compaction_policy,
     )
     return Call(
         "PATCH",

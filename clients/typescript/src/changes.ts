@@ -2,7 +2,7 @@
 
 import { address, after, isTransport, onAbort, pause, sleep, unreachable, type Settings } from "./calls.js";
 import { refuseOthers, requireObject } from "./json.js";
-import { notOfCommonhold, problemIn, Unreachable } from "./problems.js";
+import { notOfCommonhold, Problem, problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
 
 export interface WatchOptions {
@@ -180,7 +180,7 @@ export class Watch implements AsyncIterableIterator<Change> {
     const { retries } = this.settings;
     // Before the first connection there is a bound.
     if (!this.everOpen && this.failed >= retries.attempts) {
-      throw unreachable("GET /changes/stream", this.settings, error);
+      throw error instanceof Problem ? error : unreachable("GET /changes/stream", this.settings, error);
     }
     return pause(retries, Math.min(this.failed, 10));
   }

@@ -132,3 +132,9 @@ test("parallel calls of next fail alike if the cursor has expired", async (t) =>
   const results = await Promise.allSettled([watch.next(), watch.next()]);
   assert.deepEqual(results.map(({ reason }) => reason?.name), ["Gone", "Gone"]);
 });
+
+test("a server that refuses all attempts is not Unreachable: the error is its problem", async (t) => {
+  const { asked, state } = await serving(t, problem("rate-limited", 429, { detail: "too many streams" }));
+  await assert.rejects(state.watch().open(), { name: "RateLimited", message: "too many streams" });
+  assert.equal(asked.length, 6);
+});

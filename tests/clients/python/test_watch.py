@@ -15,6 +15,7 @@ from commonhold import (
     ClientClosed,
     Commonhold,
     Gone,
+    RateLimited,
     Retries,
     Unavailable,
     Unreachable,
@@ -62,6 +63,15 @@ def test_feed__expired_cursor__is_gone_and_a_busy_server_is_not() -> None:
     with pytest.raises(Gone):
         feed.refused(Reply(410, {}, b'{"type": "/problems/gone"}'))
     assert feed.refused(Reply(503, {"retry-after": "4"}, b"")) >= 4
+
+
+def test_feed__refused_in_all_attempts__raises_the_problem() -> None:
+    feed, _ = taken()
+    busy = Reply(429, {}, b'{"type": "/problems/rate-limited", "detail": "too many streams"}')
+    for _ in range(5):
+        feed.refused(busy)
+    with pytest.raises(RateLimited, match=r"^too many streams$"):
+        feed.refused(busy)
 
 
 def test_feed__retry_after_beyond_the_deadline__is_not_waited_for() -> None:

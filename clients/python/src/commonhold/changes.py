@@ -27,6 +27,7 @@ from commonhold.calls import (
     reply_of,
     unreachable,
 )
+from commonhold.problems import Problem
 
 HEARTBEAT_TIMEOUT = 40.0
 """Seconds of silence after which a connection counts as dead; the server's heartbeat is 15 s."""
@@ -91,9 +92,11 @@ class Feed:
         return max(min(retry_after, patience), self.failed(problem))
 
     def failed(self, error: Exception) -> float:
-        """Seconds to wait after no response. Before the first connection, the attempts are limited."""
+        """Seconds to wait after no response or a refusal. Before the first connection, the attempts are limited."""
         self._failed += 1
         if not self._ever_open and self._failed >= self._retries.attempts:
+            if isinstance(error, Problem):
+                raise error
             raise unreachable("GET /changes/stream", error) from error
         return self._retries.pause(min(self._failed, 10))
 

@@ -221,9 +221,18 @@ export class Commonhold {
     return this.paged(`/keys/${segment(key)}`, query);
   }
 
-  /** Delete everything under one key. */
+  /** Delete everything under one key over all namespaces. With `dry_run` only count. */
   clearKey(key: string, { dry_run, ...options }: { dry_run?: boolean } & Writing = {}): Promise<Cleared> {
     return this.send({ method: "DELETE", path: `/keys/${segment(key)}`, query: { dry_run }, ...options });
+  }
+
+  /** Delete every entry of a namespace, or those whose key begins with `prefix` or has this scope, all or none. With `dry_run` only count. */
+  clear(
+    namespace: Namespace,
+    { prefix, scope_kind, dry_run, ...options }: Query<"clear_namespace"> & Writing = {},
+  ): Promise<Cleared> {
+    const query = { prefix, scope_kind, dry_run };
+    return this.send({ method: "DELETE", path: `/state/${segment(nameOf(namespace))}`, query, ...options });
   }
 
   /** Every kept version, newest first. */
@@ -295,22 +304,27 @@ export class Commonhold {
    * Register the namespaces of keys, with their default and JSON Schema; needs the role admin. A namespace that is
    * registered already stays as it is: it is accepted if its schema and default are the same except for optional
    * fields, else SchemaConflict with the differences. With `{ replace: true }` after the keys, schema and default
-   * are replaced and the other settings kept. Throws VersionConflict if the schema version is not `if_version`, or if
+   * are replaced and the other settings kept; the last of several programs wins unless `if_version` is the schema version
+   * to replace. Throws VersionConflict if the schema version is not `if_version`, or if
    * another client registers the namespace at the same time.
    */
-  async register(...keys: ProfileKey<any>[] | [...keys: ProfileKey<any>[], options: Replacing]): Promise<NamespaceInfo[]> {
+  async register(
+    ...keys: ProfileKey<any>[] | [...keys: ProfileKey<any>[], options: Replacing & Omit<Writing, "idempotency_key">]
+  ): Promise<NamespaceInfo[]> {
     const other = keys.find((each) => !isObject(each));
     if (other !== undefined) {
       throw new TypeError(`register() takes keys of profileKey(), not ${shown(other)}; with a name, use namespaces.register()`);
     }
     const registered: NamespaceInfo[] = [];
-    const { replace, if_version } = (keys.find((each) => !("name" in each)) ?? {}) as Replacing;
+    const options = (keys.find((each) => !("name" in each)) ?? {}) as Replacing & Writing;
+    refuseOthers("register()", options, ["replace", "if_version", "reason", "signal"]);
+    const { replace, ...others } = options;
     const query = { if_exists: replace ? "update" : "accept" };
     for (const key of keys) {
       if (!("name" in key)) continue;
       const path = `/namespaces/${segment(key.name)}`;
       const body = { schema: key.json_schema ?? (replace ? {} : undefined), default: key.default };
-      registered.push(await this.send({ method: "PUT", path, query, body, if_version }));
+      registered.push(await this.send({ method: "PUT", path, query, body, ...others }));
     }
     return registered;
   }
@@ -367,7 +381,8 @@ export class Namespaces {
   /**
    * Register, or accept what is registered, unchanged, if its schema and default are compatible: the same except for
    * optional fields; else SchemaConflict. The other settings are used only when the namespace is created. With
-   * `replace` everything is replaced; `if_version` is the schema version to replace (0: not registered).
+   * `replace` everything is replaced, and the last of several programs wins; `if_version` is the schema version to
+   * replace (0: not registered), else VersionConflict.
    */
   register(
     name: string,

@@ -6,6 +6,7 @@ import { decode, jsonSchemaOf, type Reducer, type StateKey, type Update } from "
 import type { Paged } from "./pages.js";
 import type {
   Appended,
+  BatchOperation,
   ItemResult,
   Body,
   Claimed,
@@ -103,11 +104,14 @@ export class Threads extends Group {
     return this.api.send(write("POST", thread(id, "/fork"), fields));
   }
 
-  /** Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that many. */
+  /**
+   * Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that many. `operations`
+   * on entries, as those of `batch`, are stored together with the messages or not at all.
+   */
   append(
     id: string,
     messages: readonly NewMessage[],
-    options: { expected_message_count?: number } & Writing = {},
+    options: { expected_message_count?: number; operations?: readonly BatchOperation[] } & Writing = {},
   ): Promise<Appended> {
     return this.api.send(write("POST", thread(id, "/messages"), { messages, ...options }));
   }

@@ -135,6 +135,27 @@ test("register accepts what is compatible, and replaces schema and default only 
   );
 });
 
+test("options of register: a reason and a signal are used, and a misspelled one is refused", async (t) => {
+  const { asked, state } = await serving(t, json({ schema_version: 4 }));
+  const key = profileKey("team", { default: {} });
+  await state.register(key, { replace: true, reason: "new field" });
+  assert.equal(asked[0].headers["change-reason"], "new field");
+  await assert.rejects(state.register(key, { signal: AbortSignal.abort(new Error("enough")) }), /enough/);
+  await assert.rejects(state.register(key, { replce: true }), { message: /^unknown option of register\(\): replce\. Known/ });
+  assert.equal(asked.length, 1);
+});
+
+test("entries of a namespace are cleared, and messages appended together with operations", async (t) => {
+  const { asked, state } = await serving(t, json({ matched: 1, deleted: 0 }));
+  assert.deepEqual(await state.clear("notes", { prefix: "a/", dry_run: true, reason: "old" }), { matched: 1, deleted: 0 });
+  const operations = [{ op: "put", namespace: "notes", key: "k", value: 1 }];
+  await state.threads.append("t1", [], { operations });
+  const [cleared, appended] = asked;
+  assert.deepEqual([cleared.method, cleared.url], ["DELETE", "/api/v1/state/notes?prefix=a%2F&dry_run=true"]);
+  assert.equal(cleared.headers["change-reason"], "old");
+  assert.deepEqual(JSON.parse(appended.body), { messages: [], operations });
+});
+
 test("a reason of several lines and a token out of a file are sent as one line", async (t) => {
   const { asked, client } = await serving(t, json({ version: 1 }));
   await client({ token: "ch_test\n", run_id: "r\n日" }).put("notes", "k", 1, { reason: " one\r\ntwo\u0000\tü " });

@@ -1,7 +1,7 @@
 /** Following the change feed: server-sent events by fetch, over any number of connections. */
 
 import { address, after, isTransport, onAbort, pause, sleep, unreachable, type Settings } from "./calls.js";
-import { refuseOthers, requireObject } from "./json.js";
+import { refuseOthers, requireObject, shown } from "./json.js";
 import { notOfCommonhold, Problem, problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
 
@@ -45,6 +45,9 @@ export class Watch implements AsyncIterableIterator<Change> {
   ) {
     requireObject("the filters of watch()", filters);
     refuseOthers("watch", others, ["cursor", "signal", "heartbeat_timeout_seconds"]);
+    if (!(typeof heartbeat_timeout_seconds === "number" && heartbeat_timeout_seconds > 0)) {
+      throw new TypeError(`heartbeat_timeout_seconds must be a number greater than 0, not ${shown(heartbeat_timeout_seconds)}`);
+    }
     this.cursor = cursor;
     this.silence = heartbeat_timeout_seconds;
     this.signal = signal;

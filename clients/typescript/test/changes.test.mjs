@@ -57,6 +57,14 @@ test("an endless wait is no short one", async (t) => {
   await assert.rejects(state.get("notes", "k", { wait: Infinity }), BadRequest);
 });
 
+test("a heartbeat timeout that is no duration is refused, because each connection would end at once", async (t) => {
+  const { asked, state } = await serving(t, stream([hello("c0")]));
+  for (const heartbeat_timeout_seconds of [NaN, 0, "40"]) {
+    assert.throws(() => state.watch({}, { heartbeat_timeout_seconds }), { name: "TypeError", message: /^heartbeat_timeout_seconds must be/ });
+  }
+  assert.equal(asked.length, 0);
+});
+
 test("headers that cannot be sent are an error, and no timer keeps the program running", async (t) => {
   const { client } = await serving(t, stream([hello("c0")]));
   const timers = t.mock.method(globalThis, "setTimeout");

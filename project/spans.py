@@ -182,6 +182,18 @@ def ids() -> dict[str, str]:
     }
 
 
+def _send_after_last_spans(send: Send) -> Send:
+    """Send the last spans of the process before the server learns that it may end: it cancels what still
+    runs then. A web worker does not call what is registered with atexit."""
+
+    async def stop_and_send(message: Message) -> None:
+        if message["type"].startswith("lifespan.shutdown."):
+            await asyncio.to_thread(stop)
+        await send(message)
+
+    return stop_and_send
+
+
 class TracedApplication:
     """An ASGI application with a server span for each request except PROBES. A traceparent header
     continues the caller's trace; one that is invalid or repeated is ignored."""
@@ -191,9 +203,7 @@ class TracedApplication:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._application(scope, receive, send)
-            # The process ends: a web worker does not call what is registered with atexit.
-            await asyncio.to_thread(stop)
+            await self._application(scope, receive, _send_after_last_spans(send))
         elif scope["path"] in PROBES:
             await self._application(scope, receive, send)
         else:

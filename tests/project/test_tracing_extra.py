@@ -117,6 +117,7 @@ def test_server__without_a_collector__works_and_stops_in_time() -> None:
         server.running.signal(signal.SIGINT)
         assert server.running.wait() == 0
         assert server.lines("child.killed") == []
+        assert "Traceback" not in server.running.output()
 
 
 @pytest.fixture

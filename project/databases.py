@@ -51,6 +51,8 @@ def from_url(url: str | None, setting: str = "DATABASE_URL") -> dict[str, Any]:
         "DISABLE_SERVER_SIDE_CURSORS": False,
         "OPTIONS": {
             "application_name": env.commonhold_role or "commonhold",
+            # psycopg's own limit for a server that hangs is two minutes.
+            "connect_timeout": 5,
             # For the hand-written statements (state_admin/models/hot.py); Django's own are never
             # prepared.
             "prepare_threshold": 2,
@@ -70,7 +72,6 @@ def from_url(url: str | None, setting: str = "DATABASE_URL") -> dict[str, Any]:
             **common["OPTIONS"],
             # A server that disappeared without closing its connections is detected in seconds, not
             # hours.
-            "connect_timeout": 5,
             "keepalives_idle": 30,
             "tcp_user_timeout": 20_000,
             **parts,

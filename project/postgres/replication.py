@@ -3,6 +3,9 @@ raises UnconfirmedCommit.
 
 PostgreSQL applies no timeout to this wait. If the wait is cancelled, PostgreSQL reports success
 with a warning: the transaction is committed on the primary, but a failover may lose it.
+
+To cancel the wait, the process connects again. A server that does not respond to that either hangs: it
+does not apply its timeouts, and keeps its connections open. So the process closes them.
 """
 
 from __future__ import annotations
@@ -29,6 +32,10 @@ log = structlog.get_logger(__name__)
 # The longest wait for a response of a read replica when it is checked.
 CHECK_SECONDS = 2.0
 
+# How often in a row, during one statement, a server must not respond to a connection. Not once: the network
+# may have lost its packets.
+_MOST_UNANSWERED = 2
+
 # Cancels the statement of a backend only if it waits for standbys.
 _RELEASE = (
     "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
@@ -48,6 +55,13 @@ class UnconfirmedCommit(psycopg.OperationalError):
         super().__init__("no standby has confirmed the commit in time")
 
 
+class ServerHangs(psycopg.OperationalError):
+    """The server keeps its connections open, but does not respond."""
+
+    def __init__(self) -> None:
+        super().__init__("the database server does not respond")
+
+
 class Connection(psycopg.Connection[Any]):
     """Raises UnconfirmedCommit from the statement whose commit was not confirmed. `is_obsolete`:
     the server has become read-only; close the connection, so that a new one can reach the new
@@ -56,6 +70,8 @@ class Connection(psycopg.Connection[Any]):
     # The process ID of the backend, from pg_backend_pid(). Behind a pooler, `info` has another one.
     server_pid = 0
     is_obsolete = False
+    # Connections in a row to which the server did not respond, during the present statement.
+    unanswered = 0
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -75,6 +91,7 @@ class Connection(psycopg.Connection[Any]):
 
     def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
         """`gen`, but after each `_patience` without a response, `_handle_silence` is called."""
+        self.unanswered = 0
         until = time.monotonic() + self._patience()
         try:
             awaited = next(gen)
@@ -91,8 +108,10 @@ class Connection(psycopg.Connection[Any]):
     def _handle_silence(self) -> None:
         # ACTIVE excludes waiting for notifications. A thread, because connecting may also block.
         if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
-            stuck = self.info, self.server_pid
-            threading.Thread(target=end_wait, args=stuck, daemon=True).start()
+            if hangs(self):
+                self.close()
+                raise ServerHangs
+            threading.Thread(target=end_wait, args=[self], daemon=True).start()
 
 
 class ReplicaConnection(Connection):
@@ -111,6 +130,7 @@ class ReplicaConnection(Connection):
 
 class AsyncConnection(psycopg.AsyncConnection[Any]):
     server_pid = 0
+    unanswered = 0
 
 
 def watch(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> list[Diagnostic]:
@@ -132,23 +152,33 @@ def raise_if_any(unconfirmed: list[Diagnostic]) -> None:
         raise UnconfirmedCommit
 
 
-def end_wait(stuck: psycopg.ConnectionInfo, pid: int) -> None:
-    """Cancel the statement of the backend `pid` if it waits for standbys. `stuck`: the connection
-    to that backend."""
+def hangs(stuck: Connection | AsyncConnection) -> bool:
+    """Whether the server of a connection that waits for a response hangs, as `end_wait` has found."""
+    return stuck.unanswered >= _MOST_UNANSWERED
+
+
+def end_wait(stuck: Connection | AsyncConnection) -> None:
+    """Cancel the statement of a connection if it waits for standbys. Counts in `stuck.unanswered` that the
+    server did not respond."""
+    unanswered = 0
     try:
         with contextlib.closing(
             psycopg.connect(
-                stuck.dsn,
-                host=stuck.host,
-                port=stuck.port,
-                password=stuck.password,
+                stuck.info.dsn,
+                host=stuck.info.host,
+                port=stuck.info.port,
+                password=stuck.info.password,
                 connect_timeout=5,
                 autocommit=True,
             )
         ) as connection:
-            ended = connection.execute(_RELEASE, [pid]).fetchone()
+            ended = connection.execute(_RELEASE, [stuck.server_pid]).fetchone()
+    except psycopg.errors.ConnectionTimeout:
+        unanswered = stuck.unanswered + 1
+        log.warning("database.silent", unanswered=unanswered)
     except psycopg.Error as error:
         log.warning("commit.wait_not_ended", error=describe_error(error))
     else:
         if ended:
             log.warning("commit.unconfirmed", seconds=patience())
+    stuck.unanswered = unanswered

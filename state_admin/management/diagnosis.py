@@ -16,6 +16,7 @@ from project import broker, migrations, startup
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres import replication
+from project.postgres.base import embedded
 from project.postgres.binaries import ClusterError
 from project.postgres.session import find_log_leaks
 from state_admin.management import server_checks
@@ -69,6 +70,11 @@ def diagnose() -> Iterator[Finding]:
         startup.reach_database()
     except (BadSetting, ClusterError) as error:
         remedy = "Start it, correct DATABASE_URL, or change the settings that the message names."
+        if startup.is_embedded():
+            remedy = (
+                f"Change the settings that the message names, or read {embedded().log}. If its "
+                "processes hang although the disk works, kill them: the next connection starts it again."
+            )
         yield Finding("database", "error", str(error), remedy)
         return
     due = False

@@ -138,6 +138,7 @@ class Session:
         self._pgconn.pipeline_sync()
         if self._pgconn.flush():
             self._loop.add_writer(self._socket, self._flush)
+        self.connection.unanswered = 0
         self._end_wait_at = self._loop.time() + replication.patience()
         self._watch()
         try:
@@ -158,9 +159,11 @@ class Session:
 
     def _read_anyway(self) -> None:
         if self._loop.time() > self._end_wait_at:
+            if replication.hangs(self.connection):
+                self._fail(replication.ServerHangs())
+                return
             self._end_wait_at = self._loop.time() + replication.patience()
-            stuck = self.connection
-            self._loop.run_in_executor(None, replication.end_wait, stuck.info, stuck.server_pid)
+            self._loop.run_in_executor(None, replication.end_wait, self.connection)
         self._watch()
         self._receive()
 

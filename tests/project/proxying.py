@@ -1,4 +1,5 @@
-"""A TCP proxy that can lose a response: a network failure at the worst moment."""
+"""A TCP proxy that can lose a response, a network failure at the worst moment, or forward nothing, as a server
+that hangs."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ class Proxy:
 
     `lose_reply_to(text)`: the next request that contains `text` is forwarded; when its response
     arrives, so that the work is done, both connections are closed and the response is lost.
+    `hang()`: connections stay open, and nothing is forwarded until `resume()`.
     """
 
     def __init__(self, connect: Connect) -> None:
@@ -25,11 +27,19 @@ class Proxy:
         self.port: int = self._listener.getsockname()[1]
         self._wanted: bytes | None = None
         self.lost = threading.Event()
+        self._forwards = threading.Event()
+        self.resume()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def lose_reply_to(self, text: bytes) -> None:
         self.lost.clear()
         self._wanted = text
+
+    def hang(self) -> None:
+        self._forwards.clear()
+
+    def resume(self) -> None:
+        self._forwards.set()
 
     def __enter__(self) -> Self:
         return self
@@ -40,6 +50,7 @@ class Proxy:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        self.resume()
         self._listener.close()
 
     def _accept(self) -> None:
@@ -61,6 +72,7 @@ class Proxy:
                 if self._wanted is not None and self._wanted in part:
                     self._wanted = None
                     doomed.set()
+                self._forwards.wait()
                 server.sendall(part)
         _cut(client, server)
 
@@ -72,6 +84,7 @@ class Proxy:
                 if doomed.is_set():
                     self.lost.set()
                     break
+                self._forwards.wait()
                 client.sendall(part)
         _cut(client, server)
 

@@ -174,3 +174,7 @@ def test_embedded__test_database_missing__is_not_created(other):
 
     with pytest.raises(OperationalError, match="does not exist"):
         other.ensure_connection()
+
+
+def test_embedded__hangs__connecting_fails_in_seconds() -> None:
+    assert databases.from_url(None)["OPTIONS"]["connect_timeout"] == 5

@@ -1,7 +1,7 @@
 """Lost acknowledgements: the work is done, and its response is lost.
 
 Real connections through a real proxy, closed between server and PostgreSQL, and between client and
-server.
+server, and PostgreSQL that hangs.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def to_postgresql() -> Connect:
     return connect
 
 
-def serve_through(proxy: Proxy, start: Start) -> Running:
+def serve_through(proxy: Proxy, start: Start, **env: str) -> Running:
     where = {**this_database(), "host": "127.0.0.1", "port": str(proxy.port), "sslmode": "disable"}
-    return web_on_this_database(start, where, WEB_WORKERS="1", WEB_THREADS="1")
+    return web_on_this_database(start, where, **{"WEB_WORKERS": "1", "WEB_THREADS": "1", **env})
 
 
 def test_commit__response_lost__repeat_with_the_key_finds_one_effect(
@@ -120,6 +120,27 @@ def test_write__response_of_its_statement_lost__is_503_and_the_version_shows_the
     again = alice.api("PUT", "/state/notes/k", {"value": "ghost"}, If_None_Match="*")
     assert again.status_code == 412
     assert EntryRevision.objects.filter(entry__key="k").count() == 1
+
+
+def test_postgresql__hangs__requests_get_503_and_succeed_afterwards(
+    alice: Person, start: Start
+) -> None:
+    make_namespace(alice.actor)
+    with Proxy(to_postgresql()) as proxy:
+        server = serve_through(proxy, start, WEB_THREADS="2", STANDBY_TIMEOUT_MS="1000")
+        put = "PUT", "/state/notes/k", {"value": 1}
+        register = "PUT", "/namespaces/other", {"schema": True}
+        for call in (put, register):
+            assert ask(alice, server.port, *call)[0] in (200, 201)
+        proxy.hang()
+        for call in (put, register):  # in the lane and in Django
+            status, _, problem = ask(alice, server.port, *call)
+            assert (status, problem["detail"]) == (503, "the database did not respond in time")
+        assert server.get("/readyz")[0] == 503
+        assert "database.silent" in server.output()
+        proxy.resume()
+        for call in (put, register):
+            assert ask(alice, server.port, *call)[0] == 200
 
 
 def test_response__lost_on_its_way_to_the_client__is_returned_to_a_repeat_with_the_key(

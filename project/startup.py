@@ -36,6 +36,12 @@ _MIGRATION_LOCK = 0x5747_0002
 LOCK_BUDGET_MS = 500
 _LOCK_PAUSE = 1.0
 _LOCK_PATIENCE = 300.0
+_CROWDED = (
+    "too many clients",
+    "too many connections",
+    "remaining connection slots",
+    "no more connections allowed",
+)
 
 
 class Claim:
@@ -141,6 +147,12 @@ def require_embedded_files() -> None:
         )
 
 
+def is_crowded(message: str) -> bool:
+    """Whether libpq's message says that the server, or a pooler, accepts no further connection. An error while
+    connecting has no SQLSTATE."""
+    return any(words in message for words in _CROWDED)
+
+
 def _why_no_database(message: str) -> str:
     where = connection.settings_dict
     if is_embedded():
@@ -148,10 +160,8 @@ def _why_no_database(message: str) -> str:
     reason = _last_line(message)
     if where["PASSWORD"]:
         reason = reason.replace(where["PASSWORD"], "…")
-    return (
-        f"Cannot reach the database {describe_place()} as {where['USER'] or 'this user'}: {reason}. "
-        f"Check {where['SETTING']}."
-    )
+    advice = "" if is_crowded(message) else f" Check {where['SETTING']}."
+    return f"Cannot reach the database {describe_place()} as {where['USER'] or 'this user'}: {reason}.{advice}"
 
 
 def _last_line(output: str) -> str:

@@ -49,6 +49,10 @@ _DEAD_ROWS: Final = 100_000
 _WASTED_BYTES: Final = 100 << 20
 _NEEDED_PART: Final = 0.4
 _MOST_EXAMPLES: Final = 5
+_RAISE_CONNECTIONS: Final = (
+    "Raise max_connections, or lower WEB_WORKERS, WEB_THREADS or WORKER_THREADS. pg_stat_activity shows who has "
+    "the connections."
+)
 
 
 Check = Callable[[], Iterator[Finding]]
@@ -69,13 +73,7 @@ def diagnose() -> Iterator[Finding]:
     try:
         startup.reach_database()
     except (BadSetting, ClusterError) as error:
-        remedy = "Start it, correct DATABASE_URL, or change the settings that the message names."
-        if startup.is_embedded():
-            remedy = (
-                f"Change the settings that the message names, or read {embedded().log}. If its "
-                "processes hang although the disk works, kill them: the next connection starts it again."
-            )
-        yield Finding("database", "error", str(error), remedy)
+        yield Finding("database", "error", str(error), _remedy_without_database(str(error)))
         return
     due = False
     for name, check in _OF_THE_SERVER.items():
@@ -86,6 +84,17 @@ def diagnose() -> Iterator[Finding]:
         return
     for name, check in _OF_THE_ROWS.items():
         yield from _guarded(name, check)
+
+
+def _remedy_without_database(problem: str) -> str:
+    if startup.is_crowded(problem):
+        return _RAISE_CONNECTIONS
+    if startup.is_embedded():
+        return (
+            f"Change the settings that the message names, or read {embedded().log}. If its processes hang "
+            "although the disk works, kill them: the next connection starts it again."
+        )
+    return "Start it, correct DATABASE_URL, or change the settings that the message names."
 
 
 def _guarded(name: str, check: Check) -> Iterator[Finding]:
@@ -125,8 +134,7 @@ def _check_server() -> Iterator[Finding]:
         f"{database.size_bytes / 2**20:,.0f} MiB, {used:,} of {most:,} connections"
     )
     if used > CROWDED * most:
-        remedy = "Raise max_connections, or lower WEB_WORKERS, WEB_THREADS or WORKER_THREADS."
-        yield Finding("database", "warning", text, remedy)
+        yield Finding("database", "warning", text, _RAISE_CONNECTIONS)
     else:
         yield Finding("database", "ok", text)
     connection.ensure_connection()

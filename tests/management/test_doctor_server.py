@@ -12,6 +12,8 @@ import psycopg
 import pytest
 from django.db import connections
 
+from project import startup
+from project.env import BadSetting
 from state_admin.management import server_checks
 from state_admin.management.diagnosis import diagnose
 from state_admin.management.findings import Finding
@@ -183,3 +185,13 @@ def test_database__not_durable__is_an_error_and_no_more_is_checked(
 
     assert finding.check == "database"
     assert finding.text.startswith("The database server is not safe to use: fsync is off")
+
+
+def test_database__no_connection_left__says_what_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise BadSetting("Cannot reach the database: FATAL:  sorry, too many clients already.")
+
+    monkeypatch.setattr(startup, "reach_database", refuse)
+
+    (finding,) = [each for each in diagnose() if each.check == "database"]
+    assert finding.remedy.startswith("Raise max_connections, or lower WEB_WORKERS")

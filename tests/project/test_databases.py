@@ -116,10 +116,12 @@ def test_unreachable_server__password_in_the_reason__is_hidden(settings):
     connection.settings_dict = {**before, **where, "EMBEDDED": False}
     try:
         sentence = _why_no_database("connection failed: bad hunter2\nHINT: none\n")
+        crowded = _why_no_database("connection failed: FATAL:  sorry, too many clients already\n")
     finally:
         connection.settings_dict = before
 
     assert sentence == "Cannot reach the database n at h:5432 as u: bad …. Check DATABASE_URL."
+    assert crowded.endswith(" as u: FATAL:  sorry, too many clients already.")
 
 
 def test_connection__alive__is_kept(other):

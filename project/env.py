@@ -31,6 +31,8 @@ DEFAULT_WEB_WORKERS: Final = min(max(2, (os.cpu_count() or 1) // 2), 4)
 
 # The most milliseconds that PostgreSQL accepts for a timeout.
 _MOST_MS: Final = 2**31 - 1
+# The most seconds that a message of a queue in PostgreSQL accepts. Python can add them to the present time.
+_MOST_SECONDS: Final = 2**31 - 1
 # The longest duration, 100 years: the database and Python can subtract it from the present time.
 _MOST_DAYS: Final = 36_500
 _MOST_HOURS: Final = _MOST_DAYS * 24
@@ -141,9 +143,9 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         ),
     ] = ()
 
-    session_cookie_age: Annotated[int, _doc("Seconds until a login expires.", ge=1)] = (
-        14 * 24 * 3600
-    )
+    session_cookie_age: Annotated[
+        int, _doc("Seconds until a login expires.", ge=1, le=_MOST_SECONDS)
+    ] = 14 * 24 * 3600
     oidc_issuer: Annotated[
         str,
         _doc(
@@ -269,7 +271,9 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     broker_visibility_seconds: Annotated[
         int,
         _doc(
-            "A message that is not acknowledged is delivered again after this many seconds.", ge=1
+            "A message that is not acknowledged is delivered again after this many seconds.",
+            ge=1,
+            le=_MOST_SECONDS,
         ),
     ] = 300
     worker_threads: Annotated[
@@ -347,6 +351,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             "The time for one delivery, from the name lookup to the response. Keep it well below "
             "`BROKER_VISIBILITY_SECONDS`.",
             gt=0,
+            le=_MOST_SECONDS,
         ),
     ] = 10.0
     webhook_retry_seconds: Annotated[

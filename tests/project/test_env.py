@@ -86,6 +86,15 @@ def test_data_dir__of_another_user__is_refused(
         ("PORT", "eighty", "PORT must be an integer from 1 to 65535"),
         ("PORT", "0", "PORT must be an integer from 1 to 65535"),
         ("WEB_WORKERS", "0", "WEB_WORKERS must be an integer from 1"),
+        *(
+            (name, text, f"{name} must be {kind}")
+            for text in ("2147483648", "1e300", "inf")
+            for name, kind in {
+                "BROKER_VISIBILITY_SECONDS": "an integer from 1 to 2147483647",
+                "SESSION_COOKIE_AGE": "an integer from 1 to 2147483647",
+                "WEBHOOK_TIMEOUT_SECONDS": "a number above 0, at most 2147483647",
+            }.items()
+        ),
         ("BODY_IDLE_SECONDS", "0", "BODY_IDLE_SECONDS must be a number above 0"),
         ("LOG_JSON", "perhaps", "LOG_JSON must be true or false"),
         ("LOGIN_TOTP", "yes", "LOGIN_TOTP must be off, optional or required"),

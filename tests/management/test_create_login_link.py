@@ -55,3 +55,13 @@ def test_create_login_link__user_cannot_sign_in__is_an_error() -> None:
         with pytest.raises(CommandError, match=f"^active member not found: {name}$"):
             create(name)
     assert LoginLink.objects.count() == links
+
+
+def test_create_login_link__unknown_name__error_names_the_admins() -> None:
+    ensure_first_run()
+    viewer = User.objects.create(username="viewer")
+    add_member(workspace=Workspace.objects.get(), user=viewer, role=Role.VIEWER)
+    with pytest.raises(
+        CommandError, match=r"^active member not found: nobody\. Active admins: admin$"
+    ):
+        create("nobody")

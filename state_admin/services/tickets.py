@@ -26,7 +26,13 @@ def find_ticket(actor: Actor, ticket_id: str) -> Ticket:
 
 
 def decide_ticket(
-    *, actor: Actor, ticket_id: str, action: str, payload: Raw, reason: str = ""
+    *,
+    actor: Actor,
+    ticket_id: str,
+    action: str,
+    payload: Raw,
+    reason: str = "",
+    expected_pk: int | None = None,
 ) -> Ticket:
     """Record a decision. `resume` has a payload that satisfies the response schema of the ticket.
 
@@ -34,6 +40,9 @@ def decide_ticket(
     late one. The state of the tool call changes in one new revision. After the last ticket the run
     is running again, in the same revision; if it waited with `"wake": "dispatch"`, its thread gets
     a dispatch.
+
+    What a ticket asks never changes, but its id can be used again after its thread was deleted:
+    `expected_pk` is the row that was shown to the person who decides. Raises Conflict if it is gone.
     """
     require(actor, Role.EDITOR)
     if action not in _OUTCOMES:
@@ -42,6 +51,11 @@ def decide_ticket(
         )
     check_storable(payload, "the payload", "/payload")
     ticket = find_ticket(actor, ticket_id)
+    if expected_pk is not None and ticket.pk != expected_pk:
+        raise Conflict(
+            f"ticket replaced: {ticket_id}",
+            hint="It was deleted, and another ticket has its id. Read it before you decide.",
+        )
     if action == "resume" and ticket.response_schema and ticket.status == TicketStatus.PENDING:
         faults = schemas.compile_schema(ticket.response_schema).faults(payload.value)
         refuse(faults, "the payload does not satisfy the ticket's response schema")

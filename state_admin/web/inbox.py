@@ -1,8 +1,9 @@
-"""The inbox: all pending tickets, oldest first; the page of one ticket; and the decision."""
+"""The inbox: all pending tickets, oldest first; the page of one ticket; the decision about it, and the
+same decision about several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import HttpResponse
@@ -10,7 +11,7 @@ from django.urls import path, reverse
 
 from state_admin.contract import tickets as contract
 from state_admin.domain import values
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Raw
 from state_admin.models import Run, RunStatus, Ticket, TicketStatus
 from state_admin.models.tickets import TicketQuerySet
@@ -23,16 +24,20 @@ from state_admin.templatetags.ui import plural
 from . import paging, snippets
 from .actors import READ_AND_POST, page
 from .addresses import run_url, ticket_url, with_query
-from .confirm import reason_of
+from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
+from .confirm import PREVIEW, reason_of
 from .htmx import Request, render, render_list, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import table_paths
-from .paging import OLDEST
+from .paging import OLDEST, read_required_number
 from .runs import run_context
 from .tables import COUNTED, Field, Orders, Table, count_rows, matching
 from .tickets import question_of, read_answer, show_errors
 
-PAGE = 20
+# All tickets of a page can be selected, and a confirmation has to show all of them.
+PAGE = PREVIEW
+# A ticket with longer arguments cannot be approved together with others: its list would be unreadable.
+_MOST_SHOWN = 1_000
 _NOTHING = Raw("null", None)
 _TABLE = Table(
     "web:inbox",
@@ -75,6 +80,7 @@ def _context(request: Request) -> dict[str, Any]:
         # A decision returns to the same filters.
         "filter_query": table["list_url"].removeprefix(table["root"]),
         "can_act": request.actor.may(Role.EDITOR),
+        "bulk": TICKETS.bar(request, table["current_url"]) if len(tickets) > 1 else None,
         "poll_url": with_query(
             table["current_url"],
             newest=tickets[-1].pk if tickets else None,
@@ -183,7 +189,80 @@ def _render_again(
     return render(request, template, context | {"lost": lost}, part=part, status=status)
 
 
+def _look(action: str, line: str) -> Callable[[Actor, Sequence[str]], Outlook]:
+    def look(actor: Actor, ids: Sequence[str]) -> Outlook:
+        rows = Ticket.objects.visible_to(actor).pending().in_time().select_related("run__thread")
+        if action == "resume":
+            rows = rows.filter(response_schema=None)
+        tickets = [
+            ticket
+            for ticket in rows.filter(public_id__in=ids).order_by("pk")
+            if action == "cancel" or len(ticket.arguments) <= _MOST_SHOWN
+        ][:PREVIEW]
+        return Outlook(
+            {ticket.public_id: _describe(ticket) for ticket in tickets},
+            [f"{line} Each decision is recorded separately and is final."],
+            seen={ticket.public_id: str(ticket.pk) for ticket in tickets},
+        )
+
+    return look
+
+
+def _describe(ticket: Ticket) -> str:
+    """What a decision about several tickets says about each of them."""
+    arguments = values.dump(values.load(ticket.arguments))  # with the characters that it escapes
+    if len(arguments) > _MOST_SHOWN:
+        arguments = f"{arguments[:_MOST_SHOWN]}…"
+    tool, run = ticket.tool_name or ticket.public_id, ticket.run
+    agent = f"{run.agent_id}, " if run.agent_id else ""
+    return f"{tool} {arguments} ({agent}run {run.public_id})"
+
+
+def _decide(action: str) -> Callable[[Actor, str, str, str], int]:
+    def do(actor: Actor, ticket_id: str, reason: str, seen: str) -> int:
+        try:
+            decide_ticket(
+                actor=actor,
+                ticket_id=ticket_id,
+                action=action,
+                payload=_NOTHING,
+                reason=reason,
+                expected_pk=read_required_number("seen", seen),
+            )
+        except Conflict as late:  # its hint says who decided what
+            raise Conflict(late.hint or late.detail) from late
+        return 1
+
+    return do
+
+
+TICKETS = BulkList(
+    name="inbox",
+    part="inbox",
+    nouns="ticket,tickets",
+    actions={
+        "resume": BulkAction(
+            verb="Approve",
+            past="Approved",
+            only="Only pending tickets that need no answer and have at most "
+            f"{_MOST_SHOWN:,} characters of arguments can be approved together",
+            look=_look("resume", "The agents may make these calls."),
+            do=_decide("resume"),
+            kind="primary",
+        ),
+        "cancel": BulkAction(
+            verb="Refuse",
+            past="Refused",
+            only="Only pending tickets can be refused",
+            look=_look("cancel", "The agents must not make these calls."),
+            do=_decide("cancel"),
+        ),
+    },
+    url=ticket_url,
+)
+
 urlpatterns = [
+    bulk_path("inbox/bulk", TICKETS),
     path("inbox", inbox, name="inbox"),
     *table_paths("inbox", _TABLE, _find, contract.Ticket.of),
     id_path("ticket", ticket_detail, "ticket-detail"),

@@ -1,12 +1,13 @@
-// Data tables: the selection, the pane beside a table, and menus that stay open while their table is replaced. Every table works
-// without this file.
+// Data tables and the tickets of the inbox: the selection, the pane beside a table, and menus that stay open while their
+// table is replaced. Every table works without this file.
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-const BOXES = ".data-table tbody input[type=checkbox]";
-const boxOf = (row) => row && $("input[type=checkbox]", row);
+const BOXES = ":is(.data-table tbody, [data-ticket] > header) input[type=checkbox]";
+const boxOf = (row) => row && $(BOXES, row);
 const focusedRow = () => document.activeElement?.closest(".data-table tbody tr");
+const focusedItem = () => focusedRow() ?? document.activeElement?.closest("[data-ticket]");
 
 // Selection --------------------------------------------------------------------------------------
 
@@ -41,7 +42,7 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-check-all]")) {
     for (const box of $$(BOXES)) box.checked = event.target.checked;
   }
-  if (event.target.closest(".data-table")) showSelection();
+  if (event.target.matches(`[data-check-all], ${BOXES}`)) showSelection();
 });
 document.addEventListener("reset", (event) => {
   if (event.target.matches(".table-form")) setTimeout(showSelection); // after the fields are reset
@@ -267,7 +268,7 @@ document.addEventListener(
 
 // Not from an action of the row: x goes to the next one then (app.js).
 function toggleRow() {
-  const box = boxOf(focusedRow());
+  const box = boxOf(focusedItem());
   if (!box || document.activeElement.matches('[hx-target="#dialog"], [data-actions]')) return false;
   box.click();
   return true;
@@ -275,7 +276,7 @@ function toggleRow() {
 
 // The rows from the last one whose checkbox was changed to the one with the focus.
 function toggleRange() {
-  const box = boxOf(focusedRow());
+  const box = boxOf(focusedItem());
   if (!box) return false;
   box.checked = true;
   selectRange(box);

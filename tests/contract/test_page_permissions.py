@@ -52,6 +52,7 @@ entry-bulk                -   E
 run-list-bulk             -   E
 thread-list-bulk          -   A
 mailbox-bulk              -   E
+inbox-bulk                -   E
 token-list-bulk           -   A
 webhook-detail-bulk       -   A
 revert-start              -   E

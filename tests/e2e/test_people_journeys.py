@@ -71,6 +71,25 @@ def test_inbox__keyboard_only__approving_requires_answers_and_refusing_does_not(
     assert Ticket.objects.get(public_id="k1").status == "cancelled"
 
 
+def test_inbox__keyboard_only__decides_several_tickets_at_once(page: Page, alice: Person) -> None:
+    ask(alice, *(refund(number, response_schema=None) for number in range(1, 4)))
+    page.goto("/inbox")
+    expect(page.locator("[data-ticket]")).to_have_count(3)
+    bar = page.get_by_role("toolbar", name="Actions on selected tickets")
+    expect(bar).to_be_hidden()
+    press(page, "j", "x", "j", "x")
+    expect(bar).to_contain_text("2 selected")
+    press(page, "b")
+    expect(bar.get_by_role("button", name="Approve…")).to_be_focused()
+    press(page, "Enter")
+    expect(page.get_by_role("dialog", name="Approve 2 tickets?")).to_be_visible()
+    press(page, "Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("Approved 2 tickets")
+    expect(page.locator("[data-ticket]")).to_have_count(1)
+    decided = Ticket.objects.filter(status="resumed").order_by("pk")
+    assert list(decided.values_list("public_id", flat=True)) == ["k1", "k2"]
+
+
 @pytest.mark.usefixtures("open_tickets")
 def test_inbox__decided_on_a_phone__shows_what_comes_next_below_the_top_bar(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 640})

@@ -53,6 +53,28 @@ def status() -> str:
     return Run.objects.get().status
 
 
+def test_decide__id_used_again_since_it_was_shown__is_refused(waiting: Person) -> None:
+    """A thread was deleted, and a new one has a ticket with the same id."""
+    decide_shown = partial(
+        tickets.decide_ticket,
+        actor=waiting.actor,
+        ticket_id="k1",
+        action="cancel",
+        payload=raw(None),
+    )
+    shown = Ticket.objects.get(public_id="k1").pk
+    threads.delete_thread(actor=waiting.actor, thread_id="t1")
+    make_thread(waiting.actor, "t2")
+    make_run(waiting.actor, "t2", "r2")
+    wait = {"reason": "tool_permission", "tickets": [ticket(1)]}
+    builders.commit(waiting.actor, "r2", run=RunChange(status="waiting", waiting=wait))
+    with pytest.raises(Conflict, match="ticket replaced: k1"):
+        decide_shown(expected_pk=shown)
+    assert Ticket.objects.get().status == "pending"
+    decide_shown(expected_pk=Ticket.objects.get().pk)
+    assert Ticket.objects.get().status == "cancelled"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_decide__late_and_thread_deleted_meanwhile__is_not_found(
     waiting: Person, monkeypatch: pytest.MonkeyPatch

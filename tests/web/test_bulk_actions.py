@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from state_admin.models import ApiToken, AuditRow, Dispatch, Run, Thread, WebhookDelivery
+from state_admin.models import (
+    ApiToken,
+    AuditRow,
+    Dispatch,
+    Run,
+    Thread,
+    Ticket,
+    WebhookDelivery,
+)
 from state_admin.services.recoveries import resume_run
 from state_admin.services.runs import cancel_run
-from tests.builders import Person, append, make_run, make_thread, make_token
+from state_admin.services.tickets import decide_ticket
+from state_admin.web import confirm, inbox
+from tests.builders import Person, append, make_run, make_thread, make_token, raw
 from tests.e2e.pages import fill
 from tests.services.test_dead_letters import make_dead_letter
 from tests.services.test_dispatches import enqueue, take
+from tests.web.test_inbox import ask, refund
 from tests.web.test_threads import htmx, page
 
 # The checkboxes of the rows: their values.
@@ -129,6 +142,88 @@ def test_runs__htmx__replaces_the_rows(editor: Client, runs: list[str]) -> None:
     assert answer.content.decode().count('id="run-table"') == 1
     assert "<html" not in answer.content.decode()
     assert "Cancelled 2 runs; skipped 1" in answer["HX-Trigger"]
+
+
+# Tickets
+
+
+@pytest.fixture
+def tickets(alice: Person) -> list[str]:
+    """k3 needs an answer, and the arguments of k4 are long."""
+    plain: dict[str, Any] = {"response_schema": None}
+    ask(alice, refund(1, **plain), refund(2, **plain, arguments={"to": "DE1 \u0434"}), run="r1")
+    ask(alice, refund(3), refund(4, **plain, arguments=["x" * 1_100]), run="r2")
+    return ["k1", "k2", "k3", "k4"]
+
+
+def test_tickets__list__offers_them_to_editors(
+    editor: Client, viewer: Client, tickets: list[str]
+) -> None:
+    assert boxes(editor, "/inbox") == tickets
+    assert 'action="/inbox/bulk"' in page(editor, "/inbox")
+    assert boxes(viewer, "/inbox") == []
+    assert "/inbox/bulk" not in page(viewer, "/inbox")
+    assert inbox.PAGE <= confirm.PREVIEW  # a confirmation shows all tickets of a page
+
+
+def test_tickets__approve__shows_the_calls_and_records_each_decision(
+    editor: Client, tickets: list[str]
+) -> None:
+    back = "/inbox?tool=issue_refund"
+    shown = confirm_of(editor, "/inbox/bulk", action="resume", item=tickets, back=back)
+    assert "Approve 2 tickets?" in shown
+    assert "Of the 4 selected tickets, 2 are skipped: only pending tickets that need no" in shown
+    calls = [html.unescape(each) for each in re.findall(r'<li class="mono">(.*?)</li>', shown)]
+    assert calls == [
+        'issue_refund {"order":9921} (helper, run r1)',
+        'issue_refund {"to":"DE1 \u0434"} (helper, run r1)',
+    ]
+    assert not Ticket.objects.exclude(status="pending").exists()
+    answer = send(editor, "/inbox/bulk", action="resume", item=tickets, back=back, reason="checked")
+    assert answer["Location"] == back
+    assert "Approved 2 tickets" in page(editor, back)
+    rows = AuditRow.objects.filter(action="ticket.resume").order_by("pk")
+    assert [(row.key, row.actor_name, row.reason) for row in rows] == [
+        ("k1", "erin", "checked"), ("k2", "erin", "checked"),
+    ]  # fmt: skip
+    assert boxes(editor, "/inbox") == ["k3", "k4"]
+    assert Run.objects.get(public_id="r1").status == "running"
+    assert Run.objects.get(public_id="r2").status == "waiting"
+
+
+def test_tickets__refuse__needs_no_answers(editor: Client, tickets: list[str]) -> None:
+    shown = confirm_of(editor, "/inbox/bulk", action="cancel", item=tickets)
+    assert "x" * 900 in shown
+    assert "x" * 1_100 not in shown
+    send(editor, "/inbox/bulk", action="cancel", item=tickets)
+    assert set(Ticket.objects.values_list("status", flat=True)) == {"cancelled"}
+    assert "No pending tickets" in page(editor, "/inbox")
+
+
+def test_tickets__changed_since_the_confirmation__are_left_alone(
+    editor: Client, alice: Person, tickets: list[str]
+) -> None:
+    """k1 was refused by another person; k2 was replaced by another ticket with its id; k4 expired."""
+    asked = {"action": "cancel", "item": tickets, "back": "/inbox"}
+    sent = fields_of(confirm_of(editor, "/inbox/bulk", **asked))
+    decide_ticket(actor=alice.actor, ticket_id="k1", action="cancel", payload=raw(None))
+    sent["seen"][1] = str(int(sent["seen"][1]) + 1_000)
+    Ticket.objects.filter(public_id="k4").update(expires_at=timezone.now() - timedelta(hours=1))
+    shown = editor.post("/inbox/bulk", sent).content.decode()
+    assert "Refused 1 ticket</h2>" in shown
+    assert re.findall(r'href="/ticket/(k\d)">', shown) == ["k1", "k2", "k4"]
+    assert "alice refused it at" in shown
+    assert "another ticket has its id" in shown
+    assert "The ticket can no longer be decided" in shown
+    pending = Ticket.objects.filter(status="pending").order_by("pk")
+    assert list(pending.values_list("public_id", flat=True)) == ["k2", "k4"]
+
+
+def test_tickets__not_shown_in_a_confirmation__are_not_decided(
+    editor: Client, tickets: list[str]
+) -> None:
+    editor.post("/inbox/bulk", {"action": "resume", "item": tickets, "confirmed": "yes"})
+    assert not Ticket.objects.exclude(status="pending").exists()
 
 
 @pytest.mark.parametrize(

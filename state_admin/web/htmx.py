@@ -172,14 +172,16 @@ def list_url_of_page(request: Request, home: str, otherwise: str = "") -> str:
     return url if url.partition("?")[0] == home else otherwise or home
 
 
-def see_other(request: HttpRequest, url: str, *, part: str = "") -> HttpResponse:
+def see_other(
+    request: HttpRequest, url: str, *, part: str = "", swap: str = "outerHTML show:top"
+) -> HttpResponse:
     """The redirect after a write. If the page of the request shows `#part`, htmx loads `url`, swaps
     its `#part` and pushes the URL."""
     if not wants_part(request):
         return HttpResponseRedirect(url)
     response = HttpResponse()
     if part and target_id(request) == part:
-        place = {"path": url, "target": f"#{part}", "swap": "outerHTML show:top"}
+        place = {"path": url, "target": f"#{part}", "swap": swap}
         response["HX-Location"] = json.dumps(place)
     else:
         response["HX-Redirect"] = url

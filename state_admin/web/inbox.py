@@ -77,8 +77,8 @@ def _context(request: Request) -> dict[str, Any]:
         "count": count_rows(table, tickets, lambda: _pending(request, filters).order_by(), forms)
         if tickets
         else "",
-        # A decision returns to the same filters.
-        "filter_query": table["list_url"].removeprefix(table["root"]),
+        # A decision returns to the same page.
+        "filter_query": table["current_url"].removeprefix(table["root"]),
         "can_act": request.actor.may(Role.EDITOR),
         "bulk": TICKETS.bar(request, table["current_url"]) if len(tickets) > 1 else None,
         "poll_url": with_query(
@@ -137,8 +137,10 @@ def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
     toast(request, f"{done}: {ticket.tool_name or ticket_id}. {next_step}".strip())
     origin = request.POST.get("from")
     if origin == "inbox":
-        filters = _TABLE.read(request)
-        return see_other(request, with_query(reverse("web:inbox"), **filters), part="inbox")
+        after = paging.whole_number(request, "after")
+        address = with_query(reverse("web:inbox"), **_TABLE.read(request), after=after)
+        # The other tickets stay selected, and their forms keep what was typed.
+        return see_other(request, address, part="inbox", swap="outerMorph")
     if origin == "ticket":
         return see_other(request, ticket_url(ticket_id), part="ticket")
     return see_other(request, run_url(ticket.run.public_id), part="run")

@@ -90,6 +90,26 @@ def test_inbox__keyboard_only__decides_several_tickets_at_once(page: Page, alice
     assert list(decided.values_list("public_id", flat=True)) == ["k1", "k2"]
 
 
+def test_inbox__one_decided__the_others_keep_what_was_typed_and_selected(
+    page: Page, alice: Person
+) -> None:
+    ask(alice, *(refund(number) for number in range(1, 4)))
+    page.goto("/inbox")
+    first, second, third = page.locator("[data-ticket]").all()
+    second.get_by_label("yes").check()
+    second.get_by_label("Amount").fill("12")
+    second.get_by_label("Reason").fill("half typed")
+    third.get_by_role("checkbox", name="Select").check()
+    first.get_by_role("button", name="Refuse").click()
+    expect(page.locator("[data-ticket]")).to_have_count(2)
+    first, second = page.locator("[data-ticket]").all()
+    expect(first.get_by_label("yes")).to_be_checked()
+    expect(first.get_by_label("Amount")).to_have_value("12")
+    expect(first.get_by_label("Reason")).to_have_value("half typed")
+    expect(second.get_by_role("checkbox", name="Select")).to_be_checked()
+    expect(page.get_by_role("toolbar")).to_contain_text("1 selected")
+
+
 @pytest.mark.usefixtures("open_tickets")
 def test_inbox__decided_on_a_phone__shows_what_comes_next_below_the_top_bar(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 640})

@@ -17,6 +17,7 @@ from state_admin.services import runs
 from state_admin.services.compactions import request_compaction
 from state_admin.services.runs import RunChange
 from state_admin.services.webhooks import create_webhook
+from state_admin.web import inbox
 from tests.builders import Person, make_person, make_run, make_thread
 from tests.domain.test_schema_forms import REFUND
 from tests.web.stories import HOSTILE, create_story
@@ -256,6 +257,24 @@ def test_race__run_cancelled_meanwhile__reports_it(admin: Client, alice: Person)
     runs.cancel_run(actor=alice.actor, run_id="r1")
     response = admin.post("/ticket/k1", FORM | GOOD)
     assert "Its run ended or continued without a decision" in response.content.decode()
+
+
+def test_decision__on_a_later_page__stays_there(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "PAGE", 2)
+    ask(alice, *(refund(number) for number in range(1, 5)))
+    second = f"/inbox?after={Ticket.objects.get(public_id='k2').pk}"
+    shown = page(admin, second)
+    action = second.replace("/inbox", "/ticket/k3")
+    assert f'action="{action}"' in shown
+    refused = admin.post(action, FORM | {"from": "inbox"})
+    assert re.findall(r'action="/ticket/(k\d)', refused.content.decode()) == ["k3", "k4"]
+    for number in (3, 4):
+        url = second.replace("/inbox", f"/ticket/k{number}")
+        assert admin.post(url, FORM | {"action": "cancel"})["Location"] == second
+    assert "No pending tickets on this page" in page(admin, second)
+    assert "k1" in page(admin, "/inbox")
 
 
 def test_poll__new_tickets__shows_a_notice_and_keeps_forms(admin: Client, alice: Person) -> None:

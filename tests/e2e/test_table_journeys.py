@@ -75,6 +75,18 @@ def test_search__no_match_yet__continues_a_few_times_and_then_waits_for_a_person
     expect(page).to_have_url(re.compile(r"/state\?text=%2Ak1&after=\d+$"))
 
 
+def test_key__in_a_namespace_with_a_long_name__is_not_cut(page: Page, alice: Person) -> None:
+    name = "plans_of_all_the_departments_that_take_part_in_the_pilot"
+    make_namespace(alice.actor, name, default={})
+    put(alice.actor, name, "march", 1)
+    page.set_viewport_size({"width": LAPTOP, "height": 800})
+    page.goto("/state")
+    link = page.get_by_role("link", name="march")
+    expect(link).to_have_attribute("title", f"{name}/march")
+    cell = page.get_by_role("cell").filter(has=link)
+    assert cell.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_columns__menu__chooses_and_orders_them(page: Page) -> None:
     page.goto("/state?namespace=plans")
     page.get_by_role("button", name="Columns").click()

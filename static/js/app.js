@@ -193,8 +193,9 @@ document.addEventListener(
   (event) => {
     if (!event.target.matches("#dialog > dialog")) return;
     event.target.remove();
-    // A menu closes when a dialog opens, so the browser cannot return the focus to its item.
-    if (menu && document.activeElement === document.body) $(`[popovertarget="${menu.id}"]`)?.focus();
+    if (document.activeElement !== document.body) return; // the browser has returned the focus
+    // A menu closes when a dialog opens, and the result of a dialog can replace the button that opened it.
+    ((menu && $(`[popovertarget="${menu.id}"]`)) ?? $("#main")).focus({ preventScroll: true });
   },
   true,
 );

@@ -90,6 +90,26 @@ def test_inbox__keyboard_only__decides_several_tickets_at_once(page: Page, alice
     assert list(decided.values_list("public_id", flat=True)) == ["k1", "k2"]
 
 
+def test_inbox__decided_meanwhile__is_listed_with_the_reason(page: Page, alice: Person) -> None:
+    ask(alice, *(refund(number) for number in range(1, 4)))
+    page.goto("/inbox")
+    page.get_by_role("checkbox", name="Select all").check()
+    page.get_by_role("button", name="Refuse…").press("Enter")
+    dialog = page.get_by_role("dialog", name="Refuse 3 tickets?")
+    expect(dialog).to_be_visible()
+    erin = make_person("erin", "acme", Role.EDITOR)
+    decide_ticket(actor=erin.actor, ticket_id="k2", action="cancel", payload=raw(None))
+    press(page, "Enter")
+    result = page.get_by_role("region", name="Refused 2 tickets")
+    expect(result.get_by_role("row", name="k2")).to_contain_text("erin refused it at")
+    expect(page.locator("main")).to_be_focused()  # the button that opened the dialog is gone
+    left = "each => each.getBoundingClientRect().left"
+    headings = result.get_by_role("heading").all()
+    assert len({heading.evaluate(left) for heading in headings}) == 1
+    result.get_by_role("link", name="Back to the list").click()
+    expect(page.locator("main")).to_contain_text("No pending tickets")
+
+
 def test_inbox__one_decided__the_others_keep_what_was_typed_and_selected(
     page: Page, alice: Person
 ) -> None:

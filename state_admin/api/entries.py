@@ -44,11 +44,11 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         )
         return _show(call, past)
 
-    def look() -> EntryView:
+    def read() -> EntryView:
         return entry_views.read_entry(actor=call.actor, namespace=namespace, key=key)
 
     if not query.wait:
-        return _show(call, look())
+        return _show(call, read())
     if not namespaces.find_definition(call.actor, namespace).tracked:
         # No change would end the wait.
         raise BadRequest(
@@ -60,13 +60,21 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     if since is None:
         since = long_polling.memory_of(call.request)
     if since is None:
-        since = look().version
+        since = read().version
+
+    def look() -> tuple[EntryView, bool]:
+        """The entry, and whether it is news: a later version, or none although the caller knows one.
+        That is no news if `since` is the deletion, or if the sweep has not recorded an expiry yet."""
+        last = entry_views.last_version(call.actor, namespace, key) if since else 0
+        entry = read()  # after `last`, so that an entry written meanwhile is not shown as absent
+        return entry, entry.version > since if entry.exists else last != since
+
     return long_polling.answer_news(
         call,
         FeedFilter(namespace=namespace, key=key),
         look=look,
-        is_news=lambda entry: entry.version > since,
-        show=lambda entry: _show(call, entry),
+        is_news=lambda found: found[1],
+        show=lambda found: _show(call, found[0]),
         memory=since,
     )
 

@@ -333,8 +333,8 @@ class EntryQuery(Wait):
     since: Annotated[
         Natural | None,
         doc(
-            "With `wait`: the version that the caller knows; a higher one is news. "
-            "Default: the version when the request arrives."
+            "With `wait`: the version that the caller knows; a higher one is news, also if it is the "
+            "deletion or expiry of that version. Default: the version when the request arrives."
         ),
     ] = None
 
@@ -377,7 +377,7 @@ READ_ENTRY = _operation(
     summary="Read an entry",
     description="A missing entry is no error: the response has the default of the namespace, "
     "version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the "
-    "past. With `wait`, the response is held until there is a version newer than `since`; entries of "
+    "past. With `wait`, the response is held until there is a version newer than `since`, such as a deletion; entries of "
     "untracked namespaces cannot be waited for (400). With If-None-Match, the status is 304 while the version is the one that it names.",
     query=EntryQuery,
     answers={200: Entry, 304: None},

@@ -118,8 +118,7 @@ def read_past(
     definition = find_definition(actor, namespace, fresh=True)
     require_history(definition)
     history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
-    current = Entry.objects.filter(namespace_id=definition.id, key=key)
-    last = current.values_list("version", flat=True).first() or 0
+    last = last_version(actor, namespace, key)
     if at_version is not None:
         revision = history.filter(version=at_version).first()
         if revision is None and at_version > last:
@@ -155,6 +154,12 @@ def read_past(
         redacted_at=revision.redacted_at,
         redacted_by=revision.redacted_by,
     )
+
+
+def last_version(actor: Actor, namespace: str, key: str) -> int:
+    """The newest version of an entry, which may be its deletion; 0 if there is none."""
+    rows = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
+    return rows.values_list("version", flat=True).first() or 0
 
 
 def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) -> tuple[JSON, JSON]:

@@ -10,6 +10,7 @@ import http.client
 import json
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from django.db import connection
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
+from state_admin.services.entries import delete_entry
 from state_admin.services.runs import RunChange
 from state_admin.services.tokens import revoke_token
 from tests.builders import (
@@ -115,6 +117,36 @@ def test_entry_poll__since_is_old__returns_at_once(poll, alice) -> None:
     put(alice.actor, "notes", "k", 1)
 
     assert poll(alice, f"/state/notes/k?wait={LONG}&since=0").answer()[1]["version"] == 1
+
+
+@pytest.mark.usefixtures("nobody_polls")
+def test_entry_poll__deleted_while_it_waits__returns_at_once(poll, alice) -> None:
+    put(alice.actor, "notes", "k", 1)
+    one = poll(alice, f"/state/notes/k?wait={LONG}&since=1")
+    wait_for(parked, "the poll is parked")
+    started = time.monotonic()
+    delete_entry(actor=alice.actor, namespace="notes", key="k")
+
+    status, body = one.answer()
+
+    assert (status, body["version"], body["exists"]) == (200, 0, False)
+    assert time.monotonic() - started < LONG - 2
+
+
+def test_entry_poll__deleted_before__is_news_only_for_an_earlier_version(poll, alice) -> None:
+    put(alice.actor, "notes", "k", 1)
+    delete_entry(actor=alice.actor, namespace="notes", key="k")
+    started = time.monotonic()
+    assert poll(alice, f"/state/notes/k?wait={LONG}&since=1").answer()[1]["exists"] is False
+    assert time.monotonic() - started < LONG - 2
+
+    polls = [
+        poll(alice, f"/state/notes/k?wait={LONG}{since}") for since in ("", "&since=0", "&since=2")
+    ]
+    wait_for(parked, "the polls are parked")
+    put(alice.actor, "notes", "k", 2)
+
+    assert [each.answer()[1]["version"] for each in polls] == [3, 3, 3]
 
 
 def test_entry_poll__no_change__returns_the_current_entry(poll, alice) -> None:

@@ -93,11 +93,8 @@ def change_run(call: Endpoint, run_id: str) -> HttpResponse:
 @handles(contract.HEARTBEAT_RUN)
 def heartbeat_run(call: Endpoint, run_id: str) -> HttpResponse:
     token = call.body(contract.Heartbeat).fencing_token
-    return answer(
-        run_document(
-            call.actor, runs.heartbeat(actor=call.actor, run_id=run_id, fencing_token=token)
-        )
-    )
+    run = runs.heartbeat(**call.author, run_id=run_id, fencing_token=token)
+    return answer(run_document(call.actor, run))
 
 
 @handles(contract.TAKE_LEASE)

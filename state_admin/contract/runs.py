@@ -425,7 +425,8 @@ HEARTBEAT_RUN = _operation(
     id="heartbeat_run",
     route="POST /runs/{run_id}/heartbeat",
     summary="Renew the lease of a run",
-    description="The lease lasts `lease_seconds` of the run from now. Not recorded in the audit log.",
+    description="The lease lasts `lease_seconds` of the run from now. Recorded in the audit "
+    "log and in the change feed only if there is a `Change-Reason`.",
     body=Heartbeat,
     body_required=False,
     answers={200: Run},

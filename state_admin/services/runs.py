@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -249,15 +250,16 @@ def heartbeat(
     rows = Run.objects.filter(pk=run.pk).active()
     if fencing_token is not None:
         rows = rows.filter(fencing_token=fencing_token)
-    renewed = rows.update(
-        lease_expires_at=Now() + timedelta(seconds=run.lease_seconds), flagged_at=None
-    )
-    if not renewed:
-        check_fencing(find_run(actor, run_id), fencing_token)
-        raise Conflict(f"run is done: {run_id}", hint="A finished run has no lease.")
-    if reason:
-        trace = journal.Trace("run.renew", thread=run.thread.public_id, run=run_id)
-        journal.record(actor, [trace], reason=reason)
+    with transaction.atomic() if reason else nullcontext():
+        renewed = rows.update(
+            lease_expires_at=Now() + timedelta(seconds=run.lease_seconds), flagged_at=None
+        )
+        if not renewed:
+            check_fencing(find_run(actor, run_id), fencing_token)
+            raise Conflict(f"run is done: {run_id}", hint="A finished run has no lease.")
+        if reason:
+            trace = journal.Trace("run.renew", thread=run.thread.public_id, run=run_id)
+            journal.record(actor, [trace], reason=reason)
     run = find_run(actor, run_id)
     check_fencing(run, fencing_token)  # of the run that is returned: another worker may have it now
     return run

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from state_admin.domain.access import Role
+from state_admin.models import Change
 from state_admin.rest import pagination
-from tests.builders import Person, call, make_namespace, make_token, put
+from tests.builders import Person, call, make_namespace, make_run, make_thread, make_token, put
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
@@ -63,6 +64,18 @@ def test_audit__action__is_a_kind_or_a_glob(alice: Person, action: str, found: s
     alice.api("DELETE", "/state/notes/k")
     rows = alice.api("GET", f"/audit?action={action}").json()["items"]
     assert {row["action"] for row in rows} == found
+
+
+def test_heartbeat__with_a_reason_only__is_audited(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    alice.api("POST", "/runs/r1/heartbeat")
+    path = "/runs/r1/heartbeat"
+    answer = alice.api("POST", path, Change_Reason="a long call of a tool")
+    assert answer.status_code == 200
+    rows = alice.api("GET", "/audit?action=run.renew").json()["items"]
+    assert [row["reason"] for row in rows] == ["a long call of a tool"]
+    assert Change.objects.filter(kind="run.renew").count() == 1
 
 
 def test_audit__action_that_matches_nothing__is_400(alice: Person) -> None:

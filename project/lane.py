@@ -50,7 +50,7 @@ from state_admin.models import write_positions
 from state_admin.models.hot_async import Session
 from state_admin.rest.authentication import read_bearer, read_run_id
 from state_admin.rest.endpoint import read_reason
-from state_admin.rest.etags import version_in
+from state_admin.rest.etags import tags_in, version_in
 from state_admin.rest.idempotency import identify
 from state_admin.rest.preferences import prefers_minimal
 from state_admin.rest.problems import answer_error, rate_limit_headers
@@ -195,8 +195,7 @@ class Lane:
     ) -> Answer | None:
         if body or not _understands(environ, _OF_READS):
             return None
-        tags = environ.get("HTTP_IF_NONE_MATCH", "")
-        etags = frozenset(tag.strip() for tag in tags.split(","))
+        etags = tags_in(environ.get("HTTP_IF_NONE_MATCH", ""))
         return await self._ask_reads(ReadCall(credential, *address, etags), _ALLOW_ENTRY)
 
     async def _ask_reads(self, call: ReadCall | BatchRead, allow: Header) -> Answer | None:

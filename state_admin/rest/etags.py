@@ -71,10 +71,15 @@ def expected_version(request: Request) -> int | None:
     return version_in(match) if match is not None else None
 
 
+def tags_in(text: str) -> frozenset[str]:
+    """Return the entity tags in If-None-Match. A weak one, which a proxy that compresses sends on, counts
+    as the strong one (RFC 9110, 13.1.2)."""
+    return frozenset(tag.strip().removeprefix("W/") for tag in text.split(","))
+
+
 def not_modified(request: Request, version: int) -> bool:
     """Whether a conditional GET names this version, so that the response is answer_empty(…, 304)."""
-    tags = request.META.get("HTTP_IF_NONE_MATCH")
-    return tags is not None and f'"{version}"' in (tag.strip() for tag in tags.split(","))
+    return f'"{version}"' in tags_in(request.META.get("HTTP_IF_NONE_MATCH", ""))
 
 
 def answer_empty(version: int, status: int) -> Response:

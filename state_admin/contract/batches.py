@@ -48,7 +48,7 @@ class BatchOperation(Body):
             2,
         ),
     ] = UNSET
-    ttl_seconds: TtlSeconds | UnsetType = UNSET
+    ttl_seconds: TtlSeconds | UnsetType | None = UNSET
     tags: TagsIn | UnsetType = UNSET
     pinned: PinnedIn | UnsetType = UNSET
 

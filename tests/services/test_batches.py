@@ -360,6 +360,15 @@ def test_batch__put_with_attributes__keeps_them(notes: Person, atomic: bool) -> 
     assert done.entry.expires_at is not None
 
 
+def test_batch__put_with_ttl_null__takes_that_of_the_namespace_as_a_single_put(
+    notes: Person,
+) -> None:
+    put = {"op": "put", "namespace": "notes", "key": "z", "value": 1, "ttl_seconds": None}
+    answer = notes.api("POST", "/state/batch", {"operations": [put]})
+    (result,) = answer.json()["results"]
+    assert (result["status"], result["entry"]["expires_at"]) == (201, None)
+
+
 def test_each__result__names_its_operation(notes: Person) -> None:
     outcomes = run(
         notes,

@@ -138,7 +138,8 @@ def _plan(view: View, policy: Policy, keep: int, *, carried: Turn | None = None)
         words = "a tool call is open at every message before the retained messages"
         return Skip(str(stuck or words))
     if found.external == (carried is not None):
-        return Skip(str(stuck or "only internal messages precede the retained messages"))
+        words = "only internal messages and open tool calls precede the retained messages"
+        return Skip(str(stuck or words))
     tokens = found.tokens - (carried.tokens if carried else 0)
     if tokens < policy.min_gain_tokens:
         words = f"summarizing would save fewer than {policy.min_gain_tokens} tokens: {tokens}"

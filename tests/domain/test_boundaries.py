@@ -130,7 +130,8 @@ def test_plan__gain_below_the_minimum__is_skipped_with_the_numbers() -> None:
         ("u a", "fewer than 2"),
         ("a+x u a u a", "tool call x of message 1 has no result"),
         ("a+x u u -x", "a tool call is open"),
-        ("S S S S", "internal"),
+        ("S S S S", "only internal messages"),
+        ("S a+x u a u -x", "open tool calls"),
     ],
 )
 def test_plan__without_boundary__states_the_reason(script: str, words: str) -> None:

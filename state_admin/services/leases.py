@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
+from state_admin.domain import moments
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Run, RunStatus
 
@@ -34,7 +35,7 @@ def take_lease(
         now = run.read_at
         lease_end = run.lease_expires_at
         if only_if_free and lease_end is not None and lease_end > now:
-            raise Conflict(f"lease is held until {lease_end.isoformat()}", until=lease_end)
+            raise Conflict(f"lease is held until {moments.timestamp(lease_end)}", until=lease_end)
         begin_lease(run)
         _save(actor, run, "run.lease", reason)
     return run

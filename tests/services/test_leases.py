@@ -112,6 +112,7 @@ def test_take__only_if_free__keeps_an_active_lease(run: Person) -> None:
     with pytest.raises(Conflict) as refused:
         take(run, only_if_free=True)
     assert refused.value.detail.startswith("lease is held until ")
+    assert refused.value.detail.endswith("Z")
     assert commit(run, 1).revision == 2
     Run.objects.update(lease_expires_at=Now())
     assert take(run, only_if_free=True).fencing_token == 2

@@ -25,7 +25,11 @@ class RestoredEntry(Answer):
     ]
     version: Annotated[int, doc("Version before the restore; 0: never written.", 5, ge=0)]
     then_version: Annotated[
-        int | None, doc("Version at the moment. Null: the entry did not exist.", 3)
+        int | None,
+        doc(
+            "Version at the moment, which may be a deletion or have expired. Null: there was none.",
+            3,
+        ),
     ]
     reason: Annotated[
         str | UnsetType, doc("Why it is refused. Absent otherwise.", "the version is not kept")

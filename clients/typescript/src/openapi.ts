@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: b7563a3c83ef9318841b47cbbbd56e58d6d5dd614ec8885ceff5a8070c128bf5
+// sha256 of docs/openapi.json: 3f4035a456a553cafbeff0e8d328ffd97c6373b1946cd7b1aa06123a22eda11c
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1565,7 +1565,7 @@ export interface paths {
         put?: never;
         /**
          * Renew the lease of a run
-         * @description The lease lasts `lease_seconds` of the run from now. Not recorded in the audit log.
+         * @description The lease lasts `lease_seconds` of the run from now. Recorded in the audit log and in the change feed only if there is a `Change-Reason`.
          */
         post: operations["heartbeat_run"];
         delete?: never;
@@ -1823,7 +1823,7 @@ export interface paths {
         };
         /**
          * Read an entry
-         * @description A missing entry is no error: the response has the default of the namespace, version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the past. With `wait`, the response is held until there is a version newer than `since`; entries of untracked namespaces cannot be waited for (400). With If-None-Match, the status is 304 while the version is the one that it names.
+         * @description A missing entry is no error: the response has the default of the namespace, version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the past. With `wait`, the response is held until there is a version newer than `since`, such as a deletion; entries of untracked namespaces cannot be waited for (400). With If-None-Match, the status is 304 while the version is the one that it names.
          */
         get: operations["read_entry"];
         /**
@@ -3141,7 +3141,7 @@ export interface components {
              * @description Time to live in seconds: the entry is deleted when it is over. Default: that of the namespace.
              * @example 86400
              */
-            ttl_seconds?: number;
+            ttl_seconds?: number | null;
             /**
              * @description The value of a `put`, which needs one.
              * @example {
@@ -6708,7 +6708,7 @@ export interface components {
              */
             reason?: string;
             /**
-             * @description Version at the moment. Null: the entry did not exist.
+             * @description Version at the moment, which may be a deletion or have expired. Null: there was none.
              * @example 3
              */
             then_version: number | null;
@@ -13253,7 +13253,7 @@ export interface operations {
                 at_version?: number;
                 /** @description Read the value that the entry had at this time. */
                 at?: string;
-                /** @description With `wait`: the version that the caller knows; a higher one is news. Default: the version when the request arrives. */
+                /** @description With `wait`: the version that the caller knows; a higher one is news, also if it is the deletion or expiry of that version. Default: the version when the request arrives. */
                 since?: number;
             };
             header?: {

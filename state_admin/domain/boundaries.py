@@ -114,7 +114,7 @@ def plan(view: View, policy: Policy) -> Plan | Skip:
     message before the retained messages at which every tool call has its result and the next
     message is not a tool message. The retained messages include the last user turn, unless that
     turn itself makes the view long: then its tool rounds may be summarized too, and the user's
-    message is retained (docs/adr/0005-folding-inside-a-long-turn.md).
+    message is retained (docs/adr/0005).
     """
     turn = view.turn
     usual = _plan(view, policy, max(policy.suffix, view.count - turn.index if turn else 0))

@@ -181,7 +181,7 @@ class EntryRevision(ActorStamp):
     redacted_by = models.CharField(max_length=150, default="", db_default="", blank=True)
     at = models.DateTimeField(db_default=Now())
     # The transaction that wrote it, which decides whether a run could see it
-    # (docs/adr/0009-what-a-run-knew.md).
+    # (docs/adr/0009-context-at-a-step.md).
     xid = Xid8(null=True, db_default=FeedXid(), editable=False)
 
     objects = EntryRevisionQuerySet.as_manager()

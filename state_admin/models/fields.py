@@ -50,7 +50,7 @@ class Xid8(_Cast):
 
 class PgSnapshot(_Cast):
     """A snapshot of PostgreSQL: which transactions were visible
-    (docs/adr/0009-what-a-run-knew.md)."""
+    (docs/adr/0009-context-at-a-step.md)."""
 
     column_type, read_as, sent_as = "pg_snapshot", "text", "text::pg_snapshot"
 

@@ -1,5 +1,5 @@
 """The shared state that a run could see when it committed a step
-(docs/adr/0009-what-a-run-knew.md)."""
+(docs/adr/0009-context-at-a-step.md)."""
 
 from __future__ import annotations
 

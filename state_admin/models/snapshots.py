@@ -46,7 +46,7 @@ class Revision(ActorStamp):
     # Set by snapshot compaction: the state at this revision is no longer available.
     dropped = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
-    # The shared state that its transaction could see (docs/adr/0009-what-a-run-knew.md).
+    # The shared state that its transaction could see (docs/adr/0009-context-at-a-step.md).
     seen = PgSnapshot(null=True, db_default=FeedSnapshot(), editable=False)
 
     class Meta:

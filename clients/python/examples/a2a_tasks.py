@@ -1,4 +1,5 @@
-"""An A2A agent whose tasks outlive it: it asks back, is restarted, and goes on. No model: scripted."""
+"""An A2A agent whose tasks survive a restart: it asks the user, is restarted, and continues.
+Scripted, without a model."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class BookingAgent(AgentExecutor):
 
 
 async def say(text: str, task: Task | None = None) -> Task:
-    """One message to an agent that has just been started."""
+    """Send one message to an agent that has just been started."""
     message = new_text_message(text, role=Role.ROLE_USER)
     message.message_id = str(uuid.uuid4())
     if task is not None:

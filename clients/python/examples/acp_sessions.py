@@ -1,4 +1,5 @@
-"""An editor and an ACP agent that forgets everything: the bridge between them does not. No model.
+"""An editor and an ACP agent that stores nothing; the bridge between them stores the session.
+Scripted, without a model.
 
 `python acp_sessions.py` is the editor; it starts `commonhold acp -- python acp_sessions.py agent`.
 """

@@ -1,4 +1,4 @@
-"""An ADK agent whose state outlives its process. No model: the agent is scripted."""
+"""An ADK agent whose state outlives its process. Scripted, without a model."""
 
 from __future__ import annotations
 

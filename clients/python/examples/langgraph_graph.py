@@ -1,4 +1,5 @@
-"""A LangGraph graph that stops to ask a person, is resumed elsewhere, and remembers between threads."""
+"""A LangGraph graph that waits for a person, is resumed in another process, and has a memory shared
+by its threads."""
 
 from __future__ import annotations
 
@@ -47,11 +48,11 @@ async def main() -> None:
         done = await graph.ainvoke(Command(resume=True), thread)
         sys.stdout.write(f"booked: {done['booked']}\n")
 
-        # The state before the answer is still there, to look at or to go on from.
+        # The state before the answer can still be read, and the graph can continue from it.
         steps = [step.next async for step in graph.aget_state_history(thread)]
         sys.stdout.write(f"steps: {len(steps)}\n")
 
-        # Two counters at once lose nothing: the server adds.
+        # Concurrent increments are not lost, because the server adds.
         await asyncio.gather(
             *(
                 store.aupdate(("people", "ana"), "trips", {"op": "add", "path": "/n", "value": 1})

@@ -19,7 +19,8 @@ NAMESPACE = "mcp_example"
 
 
 async def call(mcp: Client, tool: str, arguments: dict[str, Any]) -> Any:
-    """The result of a tool, as JSON. RuntimeError: it was refused; the text is for the model."""
+    """The result of a tool, as JSON. Raises RuntimeError for an error, whose text is for the
+    model."""
     result = await mcp.call_tool(tool, arguments)
     if result.is_error:
         raise RuntimeError([each.text for each in result.content if isinstance(each, TextContent)])
@@ -34,7 +35,7 @@ async def work(mcp: Client) -> None:
         expected = {"value": before["value"], "expected_version": before["version"]}
         written = await call(mcp, "put_state", {**entry, **expected, "reason": "example"})
         change = await anext(changes)
-        assert isinstance(change, ResourceUpdated)  # the subscription is of nothing else
+        assert isinstance(change, ResourceUpdated)  # the subscription is for this entry only
         sys.stdout.write(f"{change.uri} is at version {written['version']}\n")
     await call(mcp, "delete_state", {**entry, "reason": "example"})
 

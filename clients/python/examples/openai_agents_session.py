@@ -1,4 +1,5 @@
-"""Two runs of an OpenAI agent, as if in two processes, share one session. No model: it is scripted."""
+"""Two runs of an OpenAI agent, as if in two processes, share one session. Scripted, without a
+model."""
 
 from __future__ import annotations
 

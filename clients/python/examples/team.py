@@ -1,4 +1,4 @@
-"""Two agents share what their team knows; neither overwrites the other."""
+"""Two agents share the knowledge of their team; neither overwrites the changes of the other."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ with Commonhold.from_env() as state:
     state.register(TeamContext)
     with ThreadPoolExecutor(4) as pool:
         findings = [f"finding {n}" for n in range(12)]
-        list(pool.map(agent, [state] * 12, findings))  # raises what an agent raised
+        list(pool.map(agent, [state] * 12, findings))  # raises the exception of an agent
     team = state.read(TeamContext, StateScope.parent_thread("trip"))
     sys.stdout.write(f"{len(team.constraints)} findings\n")

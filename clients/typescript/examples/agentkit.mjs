@@ -1,5 +1,5 @@
-// AgentKit over two runs of a program: the second knows the first, its typed state too. The model is a script.
-// Run it where @inngest/agent-kit is installed: compat/agentkit.
+// AgentKit in two runs of a program: the second one has the messages and the typed state of the first. The model is
+// scripted. Run it where @inngest/agent-kit is installed: compat/agentkit.
 
 import { createServer } from "node:http";
 

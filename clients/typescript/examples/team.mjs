@@ -1,4 +1,4 @@
-// Two agents share what their team knows; neither overwrites the other.
+// Two agents share the knowledge of their team; neither overwrites the changes of the other.
 
 import { StateScope, Commonhold, profileKey } from "@commonhold/client";
 

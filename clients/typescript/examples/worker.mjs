@@ -1,4 +1,4 @@
-// A worker takes work from a thread's mailbox, asks a person, and commits what it did as one step.
+// A worker claims work from a thread's mailbox, asks a person, and commits the result as one step.
 
 import { Commonhold, stateKey } from "@commonhold/client";
 
@@ -24,7 +24,7 @@ const [question] = (await state.runs.tickets(run.id)).items;
 setTimeout(() => state.tickets.decide(question.id, { action: "resume" }), 100);
 let { status } = question;
 while (status === "pending") {
-  await state.dispatches.extend(work, { lease_seconds: 60 }); // else another worker claims it meanwhile
+  await state.dispatches.extend(work, { lease_seconds: 60 }); // otherwise, another worker could claim it meanwhile
   ({ status } = await state.tickets.get(question.id, { wait: 30 }));
 }
 if (status !== "resumed") throw new Error(`not permitted: ${status}`);

@@ -1,8 +1,8 @@
 /**
  * AgentKit's history in a Commonhold thread.
  *
- * A user message and each result are messages of the thread in OpenAI's shape, so that everybody else can read
- * them; the member `agentkit` keeps what AgentKit needs to have the same results again.
+ * A user message and each result are messages of the thread in OpenAI's shape, so that other programs can read them;
+ * the member `agentkit` contains what AgentKit needs to restore the same results.
  */
 
 import {
@@ -26,19 +26,19 @@ import type { ThreadFields } from "./threads.js";
 
 export interface HistoryOptions<T extends StateData> {
   /**
-   * Keeps `state.data` from run to run, as the entry of this key under `thread::{id}`. What is stored wins over
-   * what a run's state starts with. Register the key once.
+   * Keeps `state.data` between runs, as the entry of this key under `thread::{id}`. Stored values take precedence over
+   * the initial state of a run. Register the key once.
    */
   data?: ProfileKey<T>;
   /** Fields of a thread that is created: title, metadata, resource_id (the user or customer), … */
   thread?: (context: { state: State<T>; input: string }) => Omit<ThreadFields, "id">;
   /** Returns the ids of new threads; by default 128 random bits in hexadecimal. */
   newThreadId?: () => string;
-  /** Load at most so much of the thread, the newest. */
+  /** The maximum of the thread to load, newest messages first. */
   max_tokens?: number;
 }
 
-/** For `history` of createNetwork or createAgent. Every hook may run twice with the effect of once. */
+/** For `history` of createNetwork or createAgent. Every hook is idempotent. */
 export function commonholdHistory<T extends StateData>(
   api: Commonhold,
   { data, thread = () => ({}), newThreadId = randomId, max_tokens }: HistoryOptions<T> = {},
@@ -54,7 +54,7 @@ export function commonholdHistory<T extends StateData>(
     if (entry.exists) Object.assign(state.data, await decode(data, entry.value));
   }
 
-  /** What others changed in the meantime is joined by the server; VersionConflict where both changed the same place. */
+  /** The server merges concurrent changes of others; throws VersionConflict if both changed the same part. */
   async function save(state: State<T>, threadId: string): Promise<void> {
     if (!data) return;
     const { exists, version } = loaded.get(state) ?? { exists: false, version: 0 };
@@ -63,19 +63,19 @@ export function commonholdHistory<T extends StateData>(
     const stored = await api.put(data, StateScope.thread(threadId), value, options);
     loaded.set(state, stored);
     if (same(value, stored.value)) return;
-    // Without what others changed, the next save would take it back.
+    // Includes the changes of others; otherwise, the next save would revert them.
     Object.assign(state.data, await decode(data, stored.value));
     for (const name of Object.keys(value)) if (!Object.hasOwn(stored.value, name)) delete state.data[name];
   }
 
   return {
-    /** Called for threads that exist, too. */
+    /** Also called for threads that exist. */
     async createThread({ state, input }) {
       const threadId = state.threadId ?? newThreadId();
       try {
         await api.threads.create({ id: threadId, ...thread({ state, input }) });
       } catch (error) {
-        if (!(error instanceof Conflict)) throw error; // It is there, with another content.
+        if (!(error instanceof Conflict)) throw error; // It exists, with other content.
       }
       await load(state, threadId);
       return { threadId };
@@ -87,7 +87,7 @@ export function commonholdHistory<T extends StateData>(
       await appendNew(api, threadId, [{ id, role: "user", content, agentkit }]);
     },
 
-    /** Without the message that the run is about: AgentKit adds it itself. */
+    /** Without the message that started the run: AgentKit adds it itself. */
     async get({ state, threadId = state.threadId! }) {
       const { messages } = await api.threads.context(threadId, { max_tokens });
       const current = asked.get(state);
@@ -101,7 +101,7 @@ export function commonholdHistory<T extends StateData>(
   };
 }
 
-/** Append those whose ids the thread does not have: a repeated call may bring some again. */
+/** Append the messages whose ids the thread does not have, because a repeated call may contain some again. */
 async function appendNew(api: Commonhold, threadId: string, messages: NewMessage[]): Promise<void> {
   if (!messages.length) return;
   try {
@@ -115,10 +115,10 @@ async function appendNew(api: Commonhold, threadId: string, messages: NewMessage
   }
 }
 
-/** One result as messages: the assistant's, then one for each tool's answer. */
+/** One result as messages: the assistant's, then one for each result of a tool. */
 function messagesOf(result: AgentResult): NewMessage[] {
   const { agentName, output, toolCalls } = result;
-  // Inngest's steps make plain objects of results, and texts of dates.
+  // Inngest's steps convert results to plain objects, and dates to strings.
   const createdAt = new Date(result.createdAt).toISOString();
   const id = result.id ?? (result.checksum ? `${agentName}:${result.checksum}` : randomId());
   const calls = output.flatMap((message) => (message.type === "tool_call" ? message.tools : []));
@@ -141,7 +141,7 @@ function messagesOf(result: AgentResult): NewMessage[] {
   return [answer, ...answers];
 }
 
-/** Messages as results: a user's turn is one, an assistant's is one with the tools' answers behind it. */
+/** Messages as results: one for a user's turn, and one for an assistant's with the following results of tools. */
 function resultsOf(messages: NewMessage[]): AgentResult[] {
   const results: AgentResult[] = [];
   for (const message of messages) {
@@ -172,7 +172,7 @@ function resultOf(message: NewMessage): AgentResult {
   );
 }
 
-/** Of a message that another program wrote. */
+/** The result of a message that another program wrote. */
 function outputOf({ role, content, tool_calls }: NewMessage): Message[] {
   const text = typeof content === "string" ? content : (content ?? []).map((block) => block["text"] ?? "").join("");
   const output: Message[] = [];
@@ -203,7 +203,7 @@ function inputOf(given: unknown): Record<string, unknown> {
   try {
     return JSON.parse(given) as Record<string, unknown>;
   } catch {
-    return { arguments: given }; // A model's broken JSON.
+    return { arguments: given }; // Invalid JSON of a model.
   }
 }
 

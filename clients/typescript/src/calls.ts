@@ -1,4 +1,4 @@
-/** A call of the API and how it is made, retries included. */
+/** A call of the API, and its execution with retries. */
 
 import { lostNumber, refuseOthers, requireObject, shown, stringify } from "./json.js";
 import { InFlight, CommonholdError, KeyDecode, KeyEncode, Problem, Unreachable, notOfCommonhold, problemIn } from "./problems.js";
@@ -16,7 +16,7 @@ export interface Writing extends Sending {
 }
 
 export interface Guarded extends Writing {
-  /** Write only over that version (0: only if it does not exist), else VersionConflict. */
+  /** The version to replace (0: only if the entry does not exist). Throws VersionConflict for another one. */
   if_version?: number | undefined;
 }
 
@@ -161,7 +161,7 @@ export function isTransport(error: unknown): error is Error {
   return error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError");
 }
 
-/** A name or key as one segment of a path; nothing in it can leave its place. */
+/** A name or key as one segment of a path, which cannot contain a separator. */
 export function segment(text: string): string {
   if (typeof text !== "string") throw new TypeError(`a name, key or id must be a string, not ${shown(text)}`);
   if (text === "") throw new TypeError("a name, key or id must not be empty");
@@ -223,12 +223,12 @@ function encoded({ method, path, body }: Call): string | undefined {
   }
 }
 
-/** As a header can carry it: a line break or another control character is a space. */
+/** The text as a header value: line breaks and other control characters become spaces. */
 export function oneLine(text: string): string {
   return text.replace(/[\x00-\x08\x0a-\x1f\x7f]+/g, " ").trim();
 }
 
-/** Headers carry bytes: one character for each of the UTF-8. */
+/** The text as a header value: one character for each byte of its UTF-8. */
 export function bytes(text: string): string {
   return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 }

@@ -127,7 +127,8 @@ export class Watch implements AsyncIterableIterator<Change> {
         const problem = await problemIn(response);
         const wanted = problem.retry_after ?? 0;
         const { patience_seconds } = settings.retries;
-        // A server that asks for more than our patience is not waited for at first, and asked again after it later.
+        // If the server requests a longer pause than `patience_seconds`, the first connection fails, and later ones are
+        // tried again after `patience_seconds`.
         if (!TRY_AGAIN.has(response.status) || (wanted > patience_seconds && !this.everOpen)) throw problem;
         return Math.max(Math.min(wanted, patience_seconds), this.refused(problem));
       }
@@ -137,7 +138,7 @@ export class Watch implements AsyncIterableIterator<Change> {
         throw notOfCommonhold(response, text, "a stream");
       }
       const blocks = read(response.body, this.silence, connection);
-      // The first block says where we are: from then on nothing is missed.
+      // The first block contains the position: from then on no change is missed.
       const first = await blocks.next();
       if (first.done) return this.refused(new Error("the stream ended before it began"));
       this.take(first.value);
@@ -154,7 +155,7 @@ export class Watch implements AsyncIterableIterator<Change> {
     }
   }
 
-  /** The next change of this connection; none: it has ended. */
+  /** The next change of this connection; undefined if it has ended. */
   private async read(): Promise<Change | undefined> {
     try {
       for (;;) {
@@ -167,7 +168,7 @@ export class Watch implements AsyncIterableIterator<Change> {
       if (!isTransport(error) && !isAbort(error)) throw error;
     }
     this.blocks = undefined;
-    // Not all clients of a restarted server at once.
+    // Random, so that not all clients of a restarted server reconnect at once.
     await this.wait((this.rest * (1 + Math.random())) / 2);
     return undefined;
   }
@@ -181,7 +182,7 @@ export class Watch implements AsyncIterableIterator<Change> {
   private refused(error: Error): number {
     this.failed += 1;
     const { retries } = this.settings;
-    // Before the first connection there is a bound.
+    // Before the first connection, the attempts are limited.
     if (!this.everOpen && this.failed >= retries.attempts) {
       throw error instanceof Problem ? error : unreachable("GET /changes/stream", this.settings, error);
     }

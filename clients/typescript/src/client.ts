@@ -104,7 +104,7 @@ export class Commonhold {
       headers: () => ({ ...headers?.(), ...own }),
       timeout_seconds: within("timeout_seconds", timeout_seconds, 0.001, 1e6),
       retries: patience(retries),
-      // Looked up at each call: whoever traces calls replaces it later.
+      // Looked up at each call, because tracing libraries replace it later.
       fetch: fetch ?? ((...call) => (globalThis.fetch ?? noFetch)(...call)),
     };
   }
@@ -140,7 +140,10 @@ export class Commonhold {
 
   // Entries -----------------------------------------------------------------------------------
 
-  /** Read an entry. One that does not exist has the default and version 0. `at_version`, `at`: as of then. `wait`: wait up to so many seconds (at most 30) for a version greater than `since`. */
+  /**
+   * Read an entry. One that does not exist has the default and version 0. `at_version`, `at`: the entry as of that
+   * version or time. `wait`: wait up to so many seconds (at most 30) for a version greater than `since`.
+   */
   get<T = unknown>(
     namespace: Namespace,
     key: string,
@@ -293,7 +296,7 @@ export class Commonhold {
     return new Watch(this.settings, { ...filters, namespace: namespace && nameOf(namespace) }, options);
   }
 
-  /** What this token is and may do. */
+  /** The token of the client, and its permissions. */
   me({ signal }: Sending = {}): Promise<Me> {
     return this.send({ method: "GET", path: "/me", signal });
   }
@@ -302,8 +305,8 @@ export class Commonhold {
 
   /**
    * Register the namespaces of keys, with their default and JSON Schema; needs the role admin. A namespace that is
-   * registered already stays as it is: it is accepted if its schema and default are the same except for optional
-   * fields, else SchemaConflict with the differences. With `{ replace: true }` after the keys, schema and default
+   * registered already is not changed. It is accepted if its schema and default are the same except for optional
+   * fields; otherwise SchemaConflict lists the differences. With `{ replace: true }` after the keys, schema and default
    * are replaced and the other settings kept; the last of several programs wins unless `if_version` is the schema version
    * to replace. Throws VersionConflict if the schema version is not `if_version`, or if
    * another client registers the namespace at the same time.
@@ -419,7 +422,7 @@ export class Namespaces {
   }
 }
 
-/** Where the API is. TypeError: no server has this address. */
+/** The base URL of the API. Throws TypeError for an invalid URL. */
 function origin(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   const wanted = "url must be the address of the server, such as http://127.0.0.1:8000";
@@ -430,7 +433,7 @@ function origin(url: string): string {
   return parsed.href.replace(/\/+$/, "").replace(/(\/api\/v1)+$/, "") + "/api/v1";
 }
 
-/** A token as a header can carry it; one out of a file ends with a line break. No message quotes it. */
+/** The token as a header value. A token that was read from a file ends with a line break. Messages do not contain the token. */
 function credentials(token: string): string {
   const text = typeof token === "string" ? oneLine(token) : "";
   if (!/^[\x21-\x7e]+$/.test(text)) throw new TypeError("token must be an API token without spaces, such as ch_1a2b…");

@@ -20,8 +20,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 const PLAIN = new Set(["Object", "Array", "Number", "String", "Boolean"]);
 
 /**
- * The JSON of a value. A member that is undefined is absent. TypeError, with a JSON Pointer: what `JSON.stringify`
- * would refuse, drop or change without a word, such as NaN, a Map or a Promise.
+ * The JSON of a value. A member that is undefined is absent. Throws TypeError, with a JSON Pointer, for values that
+ * `JSON.stringify` would refuse, drop or silently change, such as NaN, a Map or a Promise.
  */
 export function stringify(value: unknown): string | undefined {
   const open: { name: string; value: unknown }[] = [];
@@ -111,7 +111,7 @@ export function requireObject(what: string, given: unknown): void {
   throw new TypeError(`${what} must be an object, not ${value}`);
 }
 
-/** TypeError for a misspelled option, which would have no effect. */
+/** Throws a TypeError for a misspelled option, which would have no effect. */
 export function refuseOthers(what: string, given: object, names: readonly string[], known = names.join(", ")): void {
   const others = Object.keys(given).filter((name) => !names.includes(name));
   if (others.length) throw new TypeError(`unknown option of ${what}: ${others.join(", ")}. Known options: ${known}.`);

@@ -60,7 +60,7 @@ export function jsonSchemaOf({ schema, json_schema }: Pick<KeyOptions<any>, "sch
 
 export type Reducer = "replace" | "add" | "max" | "min" | "append" | "union" | "merge" | "json_patch";
 
-/** What an update of a key with values V looks like, by reducer. */
+/** The form of an update of a key with values V, by reducer. */
 export type UpdateOf<V, R extends Reducer> = R extends "add" | "max" | "min"
   ? number
   : R extends "append" | "union"
@@ -132,7 +132,7 @@ interface Checked<T> {
   schema?: Validator<T> | undefined;
 }
 
-/** The JSON of a value, apart from it. KeyEncode: it has none, or the schema refuses it. */
+/** The JSON of a value, which shares no object with it. Throws KeyEncode if it has none, or the schema refuses it. */
 export async function encode<T>({ name, schema }: Checked<T>, value: T): Promise<unknown> {
   let document: unknown;
   try {
@@ -146,8 +146,8 @@ export async function encode<T>({ name, schema }: Checked<T>, value: T): Promise
 }
 
 /**
- * The value of a JSON document. KeyDecode: it does not fit. Members of objects that the schema drops
- * stay: who writes the value back must not take away what others put there.
+ * The value of a JSON document. Throws KeyDecode if it is not valid for the key. Members of objects that the schema
+ * drops are kept, so that writing the value back does not remove members of other programs.
  */
 export async function decode<T>({ name, schema }: Checked<T>, document: unknown): Promise<T> {
   if (!schema) return document as T;

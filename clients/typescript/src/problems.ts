@@ -1,5 +1,5 @@
 /**
- * What can go wrong, as classes.
+ * The errors of this package.
  *
  * The server returns every error as a problem document (RFC 9457); its `type` selects the class. All of
  * them are `CommonholdError`: `Problem` is a response, `Unreachable` means that there was none.
@@ -61,7 +61,7 @@ export class Problem extends CommonholdError {
     readonly retry_after?: number,
   ) {
     const message = document.detail || document.title || "no message";
-    // A proxy on the way may mean something else by the name.
+    // A response of a proxy may have another member with this name.
     const given: unknown = document.errors;
     const errors = Array.isArray(given) ? given.filter((each) => isObject(each) && "pointer" in each && "message" in each) : [];
     const places = errors.map((each) => `${each.pointer || "/"} ${each.message}`).join("; ");
@@ -242,7 +242,7 @@ function describe({ status, headers }: Response, text: string): string {
   return `${status}, ${headers.get("Content-Type") || "no content type"}, ${shown ? `begins with ${JSON.stringify(shown)}` : "empty"}`;
 }
 
-/** Of a Retry-After: a number, or a date. */
+/** The seconds of a Retry-After header, which is a number or a date. */
 function seconds(text: string | null): number | undefined {
   if (text === null) return undefined;
   const wanted = text.trim() === "" ? NaN : Number(text);

@@ -1,4 +1,4 @@
-/** Names for what is on the wire. The types are made from the server's OpenAPI (openapi.ts). */
+/** Names for requests and responses. The types are generated from the server's OpenAPI document (openapi.ts). */
 
 import type { components, operations } from "./openapi.js";
 
@@ -15,11 +15,11 @@ export type NamespaceInfo = Schemas["Namespace"];
 export type StateKeyInfo = Schemas["StateKey"];
 export type Thread = Schemas["Thread"];
 export type ThreadDeletion = Schemas["ThreadDeletion"];
-/** A message; members that its writer added stay. */
+/** A message, with the members that its writer added. */
 export type Message = Schemas["Message"] & { [member: string]: unknown };
 export type Appended = Schemas["Appended"];
 export type ItemResult = Schemas["ItemResult"];
-/** What a model should see: summaries folded in, at most `max_tokens`. */
+/** The context that a model should see: with summaries, and with at most `max_tokens`. */
 export type Context = Omit<Schemas["Context"], "messages"> & { messages: NewMessage[] };
 /** A thread's state at one revision. */
 export type Snapshot = Omit<Schemas["Snapshot"], "extensions"> & { extensions: Record<string, unknown> };
@@ -35,7 +35,7 @@ export type Cleared = Schemas["Cleared"] & Partial<Schemas["DryRun"]>;
 export type Me = Schemas["Me"];
 export type Plugin = Schemas["Plugin"];
 
-/** A message to append, in OpenAI's or our shape; unknown members are kept. */
+/** A message to append, in the format of OpenAI or of Commonhold; unknown members are kept. */
 export interface NewMessage {
   id?: string;
   role: Schemas["Message"]["role"];
@@ -46,7 +46,7 @@ export interface NewMessage {
   [member: string]: unknown;
 }
 
-/** Changes that the server makes under its lock: no race, no retry. `path` is a JSON Pointer. */
+/** Changes that the server makes while it holds the lock of the entry, so that no retry is needed. `path` is a JSON Pointer. */
 export interface Operation {
   op: "add" | "max" | "min" | "append" | "union" | "remove" | "merge" | "set";
   path: string;
@@ -67,7 +67,7 @@ export type BatchOperation = At &
     | { op: "delete" }
   );
 
-/** What became of one operation of a batch. */
+/** The result of one operation of a batch. */
 export interface Outcome {
   status: number;
   entry?: Entry | null;
@@ -81,8 +81,8 @@ export type Body<K extends keyof Schemas, Named = object> = Omit<Schemas[K], key
 type Parameters<T> = {
   [K in keyof T]: T[K] extends string[] | undefined ? T[K] | string : T[K] | Since<K>;
 };
-/** Moments may be Dates. */
+/** Times may be Dates. */
 type Since<K> = K extends "at" | "updated_since" | "created_after" | "created_before" ? Date : never;
 
-/** The query of an operation. A parameter that may be repeated takes a text or a list. */
+/** The query of an operation. A parameter that may be repeated takes a string or a list. */
 export type Query<K extends keyof operations> = Parameters<NonNullable<operations[K]["parameters"]["query"]>>;

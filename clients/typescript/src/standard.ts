@@ -1,4 +1,4 @@
-/** Of the Standard Schema specification (standardschema.dev) what we use; it is meant to be copied. */
+/** The part of the Standard Schema specification (standardschema.dev) that we use. Its types may be copied. */
 
 interface Issue {
   readonly message: string;

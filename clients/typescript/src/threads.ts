@@ -35,7 +35,7 @@ export interface Sender {
 
 type Json = Record<string, unknown>;
 
-/** A call with a body of its own; what `Guarded` names goes elsewhere. */
+/** A write whose JSON body consists of the fields except those of `Guarded`. */
 function write<F extends Guarded>(method: "PUT" | "POST" | "PATCH", path: string, fields: F): Call {
   requireObject(`the fields of ${method} ${path}`, fields);
   const { signal, reason, idempotency_key, if_version, ...body } = fields;
@@ -70,8 +70,8 @@ export class Threads extends Group {
   }
 
   /**
-   * Change the given fields. `merge`: metadata and policy merge with what is stored, and null removes a member
-   * (RFC 7396); without it they replace it. `if_version`: only while the thread is at that version.
+   * Change the given fields. `merge`: metadata and policy merge with what is stored, and null removes a member (RFC
+   * 7396); without it they replace it. `if_version`: only if the thread is at that version.
    */
   change(
     id: string,
@@ -81,7 +81,7 @@ export class Threads extends Group {
     return this.api.send({ ...write("PATCH", thread(id), fields), media_type });
   }
 
-  /** Delete with messages, runs, state and `thread::{id}`; with `dry_run` only count. */
+  /** Delete the thread with its messages, runs, state and the entries under `thread::{id}`; with `dry_run`, only count them. */
   delete(
     id: string,
     { children, dry_run, expected_revision, ...options }: Query<"delete_thread"> & Guarded = {},
@@ -90,7 +90,7 @@ export class Threads extends Group {
     return this.api.send({ method: "DELETE", path: thread(id), query, ...options });
   }
 
-  /** Delete up to 200 threads, each on its own. */
+  /** Delete up to 200 threads, independently of each other. */
   async deleteMany(
     ids: readonly string[],
     { dry_run, ...options }: { children?: "detach" | "reject" | "cascade"; dry_run?: boolean } & Writing = {},
@@ -120,12 +120,12 @@ export class Threads extends Group {
     return this.api.paged(thread(id, "/messages"), query);
   }
 
-  /** What a model should see of the thread. */
+  /** The context that a model should see. */
   context(id: string, query: Query<"read_context"> & Sending = {}): Promise<Context> {
     return this.api.send(read(thread(id, "/context"), query));
   }
 
-  /** The state, now or at a kept revision. `export`: only what is persistent and registered. */
+  /** The state, now or at a retained revision. `export`: only registered keys that are persistent. */
   state(id: string, query: Query<"read_state"> & Sending = {}): Promise<Snapshot> {
     return this.api.send(read(thread(id, "/state"), query));
   }
@@ -213,7 +213,7 @@ export class Runs extends Group {
     return this.api.send(write("POST", run(id, "/heartbeat"), fields));
   }
 
-  /** Cancel up to 200 runs, each on its own. */
+  /** Cancel up to 200 runs, independently of each other. */
   async cancelMany(
     ids: readonly string[],
     { dry_run, ...options }: { dry_run?: boolean } & Writing = {},
@@ -274,7 +274,10 @@ export class Dispatches extends Group {
     return this.api.send(write("POST", thread(threadId, "/dispatches"), fields));
   }
 
-  /** Claim work; wait up to `wait` seconds (at most 30) for some. If the response is lost, the work can be claimed again when its lease ends. */
+  /**
+   * Claim work. Waits up to `wait` seconds (at most 30) until there is some. If the response is lost, the work can be
+   * claimed again when its lease ends.
+   */
   async claim({ wait, ...fields }: Body<"ClaimRequest"> & { wait?: number } & Writing = {}): Promise<Claimed[]> {
     const call = write("POST", "/dispatches/claim", fields);
     const { items } = await this.api.send<{ items: Claimed[] }>({ ...call, query: { wait }, wait, keyed: !wait });

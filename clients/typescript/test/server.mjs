@@ -1,11 +1,11 @@
-// A server that answers what a test tells it to, and remembers what it was asked.
+// A server that sends the responses of a test, and records the requests.
 
 import { createServer } from "node:http";
 import { once } from "node:events";
 
 import { Commonhold } from "../dist/index.js";
 
-/** `answers` are tried in order; the last goes on. Each: `(request, response) => void`. */
+/** `answers` are sent in order; the last one is repeated. Each: `(request, response) => void`. */
 export async function serving(t, ...answers) {
   const asked = [];
   const server = createServer(async (request, response) => {

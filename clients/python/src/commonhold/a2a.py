@@ -1,8 +1,9 @@
 """A store for A2A tasks: `DefaultRequestHandler(task_store=CommonholdTaskStore(), …)`.
 
-A task is a thread with one run; its context is the thread above. Each save is one atomic commit: the
-task is the thread's state `a2a.task`, what was said since is appended to the log, and the run follows
-the task's status. So every revision of a task stays readable. Needs `commonhold[a2a]`.
+A task is a thread with one run; its context is the parent thread. Each save is one atomic commit:
+the task is the state `a2a.task` of the thread, new messages are appended to the thread, and the run
+follows the status of the task. So every revision of a task remains readable. Needs
+`commonhold[a2a]`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELED", "REJECTED"})
 
 @dataclass(frozen=True)
 class _StoredTask:
-    """A task as it is stored, None where there is none, at a revision of its thread."""
+    """The stored task at a revision of its thread; None if there is none."""
 
     document: dict[str, Any] | None
     revision: int
@@ -70,7 +71,7 @@ class _TaskStore(Adapter):
     async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """The owner's tasks, the last updated first; reads one small row per task of the agent."""
         prefix = _thread_of(self._owner_of(context), "")
-        # Newest run first: of a task that went on after its end, that is the run that counts.
+        # Newest run first: that is the current one of a task that continued after its end.
         tasks: dict[str, dict[str, Any]] = {}
         async for run in self._state.every(Runs.list(agent_id=self._agent_id, limit=200)):
             if run.thread_id.startswith(prefix) and _MEMBER in run.metadata:
@@ -115,7 +116,8 @@ class _TaskStore(Adapter):
     async def _write(
         self, task: Task, context: ServerCallContext, held: _StoredTask, base_revision: int
     ) -> int:
-        """The revision that the task has now. Raises RevisionConflict: it has changed since base."""
+        """The current revision of the task. Raises RevisionConflict if it has changed since
+        `base`."""
         owner = self._owner_of(context)
         run_id = thread_id = _thread_of(owner, task.id)
         document = MessageToDict(task)
@@ -173,7 +175,8 @@ class _TaskStore(Adapter):
                 return run.id
 
     async def _open(self, owner: str, task: Task) -> None:
-        """The threads of the context and of the task, and the task's run; again changes nothing."""
+        """Create the threads of the context and of the task, and the task's run. Repeating it
+        changes nothing."""
         thread_id = _thread_of(owner, task.id)
         context_id = join_id(_MEMBER, owner, "context", task.context_id)
         await self._state.threads.create(context_id, resource_id=owner or None)
@@ -191,11 +194,11 @@ class _TaskStore(Adapter):
 
 class CommonholdTaskStore(_TaskStore, TaskStore):
     """`state`: a client to share; without one, the store creates its own from the environment, and
-    `close` (or `async with`) closes it. `agent_id`: whose runs the tasks are. Owners (users of the
-    agent) see their own tasks only."""
+    `close` (or `async with`) closes it. `agent_id`: the agent to which the runs of the tasks
+    belong. Owners (users of the agent) see their own tasks only."""
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
-        """The last writer wins; what it wrote over stays readable as a revision."""
+        """The last write wins; the overwritten value remains readable as a revision."""
         while True:
             held = await self._held(task.id, context)
             try:
@@ -210,8 +213,8 @@ class CommonholdTaskStore(_TaskStore, TaskStore):
 
 
 class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):
-    """The same, for several replicas of one agent: of two that save the same version of a task one is
-    refused with ConcurrentTaskModificationError."""
+    """A store for several replicas of one agent: if two of them save the same version of a task,
+    the second one gets ConcurrentTaskModificationError."""
 
     async def save(
         self,
@@ -261,7 +264,7 @@ def _state_in(document: Mapping[str, Any]) -> str:
 
 
 def _facts_of(task: Task) -> dict[str, Any]:
-    """What lists need to know without the task."""
+    """The facts about a task that lists need without reading the task."""
     stamped = task.status.HasField("timestamp")
     return {
         "task_id": task.id,
@@ -272,7 +275,7 @@ def _facts_of(task: Task) -> dict[str, Any]:
 
 
 def _run_of(task: Task, document: Mapping[str, Any]) -> dict[str, Any]:
-    """What becomes of the run: its status, and the facts for lists."""
+    """The change of the run: its status, and the facts for lists."""
     said = " ".join(part.text for part in task.status.message.parts if part.text)
     done: dict[str, dict[str, str]] = {
         "COMPLETED": {"type": "natural_end"},
@@ -291,7 +294,7 @@ def _run_of(task: Task, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _new_messages(document: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What was said that the stored task does not hold yet."""
+    """The messages that the stored task does not contain yet."""
     stored_ids = {message.get("messageId") for message in _said(held)}
     for message in _said(document):
         if message.get("messageId") not in stored_ids:

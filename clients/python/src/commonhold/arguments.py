@@ -15,16 +15,16 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def text(argument: str, value: Any) -> str:
-    """A str that can be sent. Not `str(value)`: None would become the text "None"."""
+    """A str that can be sent. Not `str(value)`, because None would become the text "None"."""
     if not isinstance(value, str):
         raise InvalidArgument(f"{argument} must be a str, not {_quote(value)}")
     if SURROGATE.search(value):
         raise InvalidArgument(f"{argument} contains a lone surrogate, which UTF-8 cannot encode")
-    return str.__str__(value)  # of an enum of strings its value
+    return str.__str__(value)  # the value of an enum of strings
 
 
 def name(argument: str, value: Any) -> str:
-    """A text that is not empty: a key, an id, the name of a namespace."""
+    """A string that is not empty: a key, an id, the name of a namespace."""
     if value == "":
         raise InvalidArgument(f"{argument} must not be empty")
     return text(argument, value)
@@ -65,7 +65,7 @@ def objects(argument: str, value: Iterable[Mapping[str, Any]]) -> list[dict[str,
 
 
 def texts(argument: str, value: Iterable[str]) -> list[str]:
-    """A list of texts. A single text would be taken for a list of its characters."""
+    """A list of strings. A single string would be read as a list of its characters."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InvalidArgument(f"{argument} must be a list of str, not {_quote(value)}")
     return list(value)
@@ -104,7 +104,7 @@ def parameter(argument: str, value: Any) -> str:
 
 
 def _quote(value: Any) -> str:
-    """The value, if it says more than its type."""
+    """The value in a message; only its type if the value is not short."""
     if isinstance(value, bool | int | float) or value == "":
         return repr(value)
     return type(value).__name__

@@ -1,8 +1,8 @@
 """Shared state without the server: entries in memory, or in files of one folder.
 
-Both do what the server does for `get`, `put`, `delete`, `list_key` and `clear_key`: versions that go on
-counting after a delete, compare-and-set, and `profile key not registered` before storage is touched.
-A Decimal is kept as a float here; only the server keeps digits.
+Both do what the server does for `get`, `put`, `delete`, `list_key` and `clear_key`: versions that
+continue to increase after a delete, compare-and-set, and `profile key not registered` before
+storage is accessed. A Decimal is stored as a float here; only the server keeps all digits.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from commonhold.problems import NotRegistered, VersionConflict
 
 
 class _LocalBackend:
-    """Everything but where the records are. `_locked` guards a read and the write that follows."""
+    """Everything except the storage of the records. `_locked` guards a read and the write that
+    follows."""
 
     def __init__(self) -> None:
         self._registered: set[str] = set()
 
     def register(self, *keys: str | type[Any] | Profile[Any]) -> None:
-        """Make namespaces known. What is stored does not depend on it, only who may reach it."""
+        """Register namespaces. This changes no stored value, but permits access to them."""
         self._registered.update(map(name_of, keys))
 
     def get(self, namespace: str, key: str) -> Entry:
@@ -42,7 +43,8 @@ class _LocalBackend:
             return self._entry(namespace, key, self._load(namespace, name("key", key)))
 
     def put(self, namespace: str, key: str, value: Any, *, if_version: int | None = None) -> Entry:
-        """Write; VersionConflict unless the version is `if_version` (0: nothing is there)."""
+        """Write. Raises VersionConflict unless the version is `if_version` (0: the entry does not
+        exist)."""
         self._require(namespace)
         with self._locked():
             record = self._load(namespace, name("key", key))
@@ -60,13 +62,13 @@ class _LocalBackend:
             return self._entry(namespace, key, written)
 
     def delete(self, namespace: str, key: str) -> None:
-        """Delete; again changes nothing."""
+        """Delete. Repeating it changes nothing."""
         self._require(namespace)
         with self._locked():
             self._remove(namespace, name("key", key))
 
     def list_key(self, key: str) -> list[EntryRow]:
-        """Everything under one key, by namespace; also what is not registered."""
+        """Everything under one key, by namespace, including unregistered ones."""
         text = name("key", key)
         with self._locked():
             found = [(each, self._load(each, text)) for each in sorted(self._names())]
@@ -77,7 +79,7 @@ class _LocalBackend:
             ]
 
     def clear_key(self, key: str) -> int:
-        """Delete everything under one key; how many there were."""
+        """Delete everything under one key. Returns the number of entries."""
         with self._locked():
             found = self.list_key(key)
             for entry in found:
@@ -142,7 +144,7 @@ def _scope_kind(key: str) -> str:
 
 
 class MemoryBackend(_LocalBackend):
-    """Until the process ends. Threads may share one."""
+    """Entries in memory, until the process ends. Threads may share one backend."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,7 +166,8 @@ class MemoryBackend(_LocalBackend):
 
 class FileBackend(_LocalBackend):
     """One JSON file per entry, replaced whole. Threads and, where the system has flock, processes
-    may share a folder. Names of files are derived so that no two keys meet and none leaves it."""
+    may share a folder. File names are derived so that no two keys share a file and no file is
+    outside of the folder."""
 
     def __init__(self, folder: str | Path) -> None:
         super().__init__()
@@ -178,7 +181,8 @@ class FileBackend(_LocalBackend):
         with self._lock:
             self._depth += 1
             try:
-                # One flock for the outermost: a second handle of this process would wait for it.
+                # One flock for the outermost call: a second handle of this process would wait for
+                # it.
                 with (
                     _flocked(self._folder / ".lock")
                     if self._depth == 1
@@ -210,7 +214,7 @@ class FileBackend(_LocalBackend):
         write_atomically(path, documents.dump({"namespace": namespace, "key": key, **record}))
 
     def _path(self, namespace: str, key: str) -> Path:
-        # Keys are longer than names of files may be, and differ where file systems do not.
+        # Keys can be longer than file names, and differ in ways that some file systems ignore.
         digest = hashlib.sha256(key.encode()).hexdigest()
         return self._folder / quoted(namespace) / f"{digest}.json"
 
@@ -220,7 +224,7 @@ class FileBackend(_LocalBackend):
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file: after a crash it holds the old text or the new one, never a part."""
+    """Replace a file atomically: after a crash it contains the old text or the new one."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -71,12 +71,12 @@ class StateKey(Generic[V, U]):
 
     @classmethod
     def encode(cls, value: V) -> Any:
-        """Its JSON. ValueError, TypeError: it has none."""
+        """The JSON of a value. Raises ValueError or TypeError if it has none."""
         return shapes.plain(value)
 
     @classmethod
     def decode(cls, document: Any) -> Any:
-        """The value of a document. ValueError: it does not fit."""
+        """The value of a document. Raises ValueError if it is not valid for the key."""
         return document if cls.VALUE is None else shapes.build(cls.VALUE, document)
 
 
@@ -117,7 +117,7 @@ def _check_type(name: str, value: Any, kind: type) -> None:
 
 @dataclass(frozen=True)
 class StateKeyOptions:
-    """Options of one registration. None keeps what the key's class says."""
+    """Options of one registration. None keeps the option of the key's class."""
 
     persistent: bool | None = None
     retain_on_uninstall: bool | None = None
@@ -179,7 +179,7 @@ class MutationBatch:
 
     @property
     def touched_keys(self) -> list[str]:
-        """In order; a key touched twice is there twice."""
+        """The keys in the order of the updates; a key with two updates is listed twice."""
         return [op.key for op in self._ops]
 
     def is_empty(self) -> bool:
@@ -192,7 +192,8 @@ class MutationBatch:
         return iter(self._ops)
 
     def extend(self, other: MutationBatch) -> Self:
-        """Append the updates of `other`. MutationBaseRevisionMismatch: they start from different revisions."""
+        """Append the updates of `other`. Raises MutationBaseRevisionMismatch if the batches are
+        based on different revisions."""
         self.base_revision = self._common_base(other)
         self._ops += other._ops
         return self
@@ -200,8 +201,8 @@ class MutationBatch:
     def merge_parallel(
         self, other: MutationBatch, strategy_of: Callable[[str], MergeStrategy]
     ) -> MutationBatch:
-        """One batch of two branches, this one's updates first. Neither is changed.
-        ParallelMergeConflict names the first key that both touch and only one may."""
+        """One batch of two branches, this one's updates first. Neither is changed. Raises
+        ParallelMergeConflict with the first exclusive key that both update."""
         base = self._common_base(other)
         theirs = set(other.touched_keys)
         for key in self.touched_keys:

@@ -31,7 +31,7 @@ R = TypeVar("R")
 NOTHING: Final = object()
 JsonObject: TypeAlias = Mapping[str, Any]
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
-_ARGUMENTS: Final = {"Change-Reason": "reason"}  # as callers know the headers
+_ARGUMENTS: Final = {"Change-Reason": "reason"}  # the parameters of callers for these headers
 _AGAIN: Final = frozenset({429, 502, 503, 504})
 
 
@@ -82,7 +82,7 @@ class Retries:
 
     def pause(self, attempt: int) -> float:
         """Seconds after the failed attempt number `attempt`, which counts from 0."""
-        # Beyond 2**60 seconds nobody waits, and beyond 2**1023 there is no float.
+        # The exponent is limited, because a float cannot represent more than 2**1023.
         return random.uniform(0, min(self.longest, self.first * 2.0 ** min(attempt, 60)))
 
 
@@ -152,7 +152,7 @@ def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exch
 def unreachable(request: str, error: Exception | None) -> Unreachable:
     server = "the server"
     if isinstance(error, httpx2.RequestError):
-        with suppress(RuntimeError):  # the error knows no request
+        with suppress(RuntimeError):  # the error has no request
             url = error.request.url
             server = f"{url.scheme}://{url.netloc.decode()}"  # without a password
     return Unreachable(f"no response from {server} to {request}: {error!r}")
@@ -203,13 +203,13 @@ def not_of_commonhold(answer: Reply, expected: str) -> Unreachable:
 
 
 def segment(argument: str, value: str) -> str:
-    """A name, id or key as one segment of a path; nothing in it can leave its place."""
+    """A name, id or key as one segment of a path, which cannot contain a separator."""
     return quoted(arguments.name(argument, value))
 
 
 def quoted(text: str) -> str:
-    """A text without any character that has a meaning in a path."""
-    # A lone dot would be resolved away by whoever normalises the address.
+    """The text, with every character encoded that has a meaning in a path."""
+    # A client or proxy that normalizes the URL would remove a segment that is a lone dot.
     return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
 
 
@@ -220,7 +220,7 @@ def join_id(*parts: str) -> str:
 
 
 def one_line(argument: str, value: str) -> str:
-    """As a header can carry it: a line break or another control character is a space."""
+    """The text as a header value: line breaks and other control characters become spaces."""
     return _CONTROL.sub(" ", arguments.text(argument, value)).strip()
 
 
@@ -302,6 +302,6 @@ def _seconds(retry_after: str | None) -> float | None:
         until = parsedate_to_datetime(retry_after)
     except ValueError:
         return None
-    # "-0000" is UTC, of a clock that does not say where it is.
+    # "-0000" is UTC, without information about the local time zone.
     until = until if until.tzinfo else until.replace(tzinfo=UTC)
     return max(0.0, (until - datetime.now(UTC)).total_seconds())

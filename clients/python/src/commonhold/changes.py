@@ -51,7 +51,7 @@ class Feed:
         self._block: dict[str, str] = {}
 
     def arguments(self) -> dict[str, Any]:
-        """Of the request that opens a connection."""
+        """The headers of the request that opens a connection."""
         return {
             "params": self._filters,
             "headers": {"Last-Event-ID": self.cursor} if self.cursor else {},
@@ -65,7 +65,7 @@ class Feed:
         return answer.status_code == 200 and kind == "text/event-stream"
 
     def opened(self) -> None:
-        """The stream has said where we are."""
+        """The stream has sent a position."""
         self._failed = 0
         self._ever_open = True
 
@@ -190,7 +190,7 @@ class Watch:
                     self._answer, self._lines = answer, self._read(answer)
                     if self._is_stopped():
                         return
-                    # The first block says where we are: from then on nothing is missed.
+                    # The first block contains the position: from then on no change is missed.
                     for line in self._lines:
                         self._feed.take(line)
                         if not line:

@@ -24,31 +24,35 @@ from commonhold.importing import import_entries
 from commonhold.problems import CommonholdError, VersionConflict
 from commonhold.version import __version__
 
-_RECALL = "how many tokens of a session an agent that cannot load it gets; 0: none"
+_RECALL = (
+    "tokens of a loaded session for the next prompt, if the agent cannot load sessions; 0: none"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: done; 1: refused or not reached, said on stderr; 2: not understood."""
+    """Run the command. Returns 0 on success, and 1 for an error, with its message on stderr. Exits
+    with 2 for invalid arguments."""
     options = _parser().parse_args(arguments)
-    # JSON is UTF-8, whatever the terminal's language is.
+    # JSON is UTF-8, also in terminals with another encoding.
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
     try:
-        # Digits of numbers are none of our business: they pass through as they are.
+        # Decimals, so that numbers keep all of their digits.
         with Commonhold.from_env(decimals=True) as state:
             code: int | None = options.verb(state, options)
             return code or 0
     except KeyError as missing:
         return _complain(str(missing.args[0]))
     except UnicodeEncodeError:
-        return _complain("an argument or the value holds what is no UTF-8")
+        return _complain("an argument or the value is not valid UTF-8")
     except (CommonholdError, ValueError) as error:
         return _complain(str(error))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read us has enough; the interpreter must not try to flush to them again.
+        # The reader has closed the pipe. Without this, the interpreter would flush stdout at exit
+        # and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -204,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--patch", action="store_true", help="as JSON Patch")
 
     one = verb(export, "print every entry of a namespace, a line each", "namespace")
-    one.add_argument("--prefix", help="only keys that begin so")
+    one.add_argument("--prefix", help="only keys with this prefix")
 
     one = verb(import_, "store the lines of an export as entries; those that exist are left alone")
     one.add_argument("file", help="the exported lines, or - to read them from stdin")
@@ -219,7 +223,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _value(text: str | bytes) -> Any:
-    """ValueError: it is no JSON. Python's own reader knows NaN and Infinity, too."""
+    """The value of a JSON text. Raises ValueError if it is not JSON. Encoding it refuses NaN and
+    Infinity, which Python's parser accepts."""
     try:
         value = documents.load(text, decimals=True)
         documents.encode(value)

@@ -57,7 +57,7 @@ class Options(TypedDict, total=False):
 
 
 class _Settings:
-    """Where the server is and how to talk to it."""
+    """The address of the server, and the settings of requests to it."""
 
     def __init__(
         self,
@@ -78,7 +78,8 @@ class _Settings:
             raise InvalidArgument(f"retries must be a Retries(…), not {retries!r}")
         self.retries = retries
         self.decimals = decimals
-        # A token out of a file ends with a line break; no error may quote it.
+        # A token that was read from a file ends with a line break. Errors must not contain the
+        # token.
         secret = arguments.name("token", one_line("token", token))
         self.headers = {
             b"Authorization": f"Bearer {secret}".encode(),
@@ -89,7 +90,7 @@ class _Settings:
         self.limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
 
     def arguments(self, request: Request) -> dict[str, Any]:
-        """Of httpx2's `request`."""
+        """The keyword arguments of httpx2's `request`."""
         read = self.timeout + request.wait
         return {
             "method": request.method,
@@ -102,7 +103,8 @@ class _Settings:
 
 
 def _address(url: str) -> str:
-    """InvalidArgument: there can be no server. A password in the address is not quoted."""
+    """Raises InvalidArgument for an invalid URL. The message does not contain a password in the
+    URL."""
     address = arguments.text("url", url).strip()
     try:
         parts = httpx2.URL(address)
@@ -135,7 +137,8 @@ def _call(method: str, path: str, body: Any, query: Mapping[str, Any]) -> Call[A
 
 
 def from_environment() -> tuple[str, str]:
-    """The address and the token of `from_env`. KeyError: one is not set, and which."""
+    """The address and the token of `from_env`. Raises KeyError with the name of a missing
+    variable."""
     names = ("COMMONHOLD_URL", "COMMONHOLD_TOKEN")
     url, token = (os.environ.get(name, "") for name in names)
     if not url or not token:
@@ -276,12 +279,13 @@ class Commonhold(_Client["Commonhold"]):
         """Register the namespaces of ProfileKeys, with their schema and default; returns what is
         registered then.
 
-        A namespace that is registered already stays as it is: it is accepted if its schema and
+        A namespace that is registered already is not changed. It is accepted if its schema and
         default are the same except for optional fields, so that old and new versions of a program
-        run side by side, else SchemaConflict with the differences. With `replace` the schema and
-        default are replaced and the other settings kept; the last of several programs wins unless
-        `if_version` is the schema version to replace. Raises VersionConflict if the schema version is not
-        `if_version`, or if another client registers the namespace at the same time.
+        can run at the same time. Otherwise SchemaConflict lists the differences. With `replace`,
+        the schema and default are replaced and the other settings kept; the last of several
+        programs wins unless `if_version` is the schema version to replace. Raises VersionConflict if
+        the schema version is not `if_version`, or if another client registers the namespace at the
+        same time.
         """
         return [self.send(registration(key, replace, if_version)) for key in keys]
 
@@ -334,8 +338,8 @@ class Commonhold(_Client["Commonhold"]):
 
 
 class AsyncCommonhold(_Client["AsyncCommonhold"]):
-    """The same for asyncio. It has connections of its own in each event loop: programs that call
-    `asyncio.run` more than once may share one, too."""
+    """The client for asyncio. It has separate connections for each event loop, so programs that
+    call `asyncio.run` more than once may share a client, too."""
 
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
         super().__init__(url, token, **options)
@@ -348,7 +352,7 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
         loop = asyncio.get_running_loop()
         found = self._of_loop.get(loop)
         if found is None:
-            # Those of a closed loop can neither be used again nor closed in order.
+            # The connections of a closed loop can neither be used nor closed.
             self._of_loop = {at: it for at, it in self._of_loop.items() if not at.is_closed()}
             found = httpx2.AsyncClient(headers=self._settings.headers, limits=self._settings.limits)
             self._of_loop[loop] = found

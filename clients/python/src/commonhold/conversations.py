@@ -1,7 +1,8 @@
 """AgentKit's terms: a network's state is a history of messages and a key-value store.
 
-In AgentKit `state.kv` lives for one run of a network. Here it lives as long as its thread's scope: in
-one entry, so that `set` and `delete` of several agents at once lose nothing.
+In AgentKit, `state.kv` exists for one run of a network. Here it is one entry in the scope of its
+thread, and exists as long as the thread. Concurrent `set` and `delete` of several agents lose
+nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Kv:
         return self.all().get(key, default)
 
     def delete(self, key: str) -> bool:
-        """Whether it was there."""
+        """Delete the value. Returns whether it existed."""
         there: list[bool] = []
 
         def without(held: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +53,7 @@ class Kv:
 
 
 class Conversation:
-    """A thread as AgentKit sees it: `kv`, and the messages in their order."""
+    """A thread in the terms of AgentKit: `kv`, and the messages in order."""
 
     def __init__(self, state: Commonhold, thread_id: str) -> None:
         self._state = state
@@ -61,7 +62,7 @@ class Conversation:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """All of them, as they were appended; none when there is no thread yet."""
+        """All messages, as they were appended. Empty if the thread does not exist yet."""
         try:
             listed = list(self._state.every(Threads.messages(self.thread_id)))
         except NotFound:

@@ -48,8 +48,8 @@ def claim(
     lease_seconds: int | None = None,
     wait: float = 0,
 ) -> Call[list[ClaimedDispatch]]:
-    """Claim work; wait up to `wait` seconds (at most 30) for some. If the response is lost, the work
-    can be claimed again when its lease ends."""
+    """Claim work. Waits up to `wait` seconds (at most 30) until there is some. If the response is
+    lost, the work can be claimed again when its lease ends."""
     seconds = polling(wait)
     body = given(
         consumer=consumer,

@@ -15,9 +15,9 @@ from commonhold.problems import InvalidArgument
 JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float (or Decimal), str, list, dict with str keys."""
 
-MISSING: Final = object()  # instead of a value where there is none
+MISSING: Final = object()  # marks an absent value
 
-# Of values that programs have in place of JSON, what converts them.
+# Converters for types that are not JSON but common in programs.
 _CONVERSIONS: Final = {
     "__dataclass_fields__": "dataclasses.asdict(…), or use a ProfileKey",
     "model_dump": "….model_dump(mode='json'), or use profile_key()",
@@ -33,8 +33,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 def dump(value: JSON, *, indent: int = 0) -> str:
-    """JSON, compact or for people; a Decimal keeps its digits. Raises InvalidArgument
-    for what is not JSON, with its place."""
+    """The JSON text, compact or indented; a Decimal keeps its digits. Raises InvalidArgument, with
+    a JSON pointer, for a value that is not JSON."""
     try:
         if not indent and _is_plain(value):
             return _ENCODER.encode(value)
@@ -44,7 +44,7 @@ def dump(value: JSON, *, indent: int = 0) -> str:
 
 
 def encode(value: JSON) -> bytes:
-    """The same in UTF-8, as it is sent."""
+    """The JSON text in UTF-8, as it is sent."""
     text = dump(value)
     try:
         return text.encode()
@@ -64,7 +64,8 @@ def _is_plain(value: JSON) -> bool:
 
 
 def _fault(value: Any, at: str, depth: int = 0) -> str | None:
-    """What of a value is not JSON, and where. It is sought only after the encoder refused the value."""
+    """The part of a value that is not JSON, with its pointer. Called only after the encoder refused
+    the value."""
     if depth > _DEEP:
         return f"{at[:100]}…: the value is nested too deeply, or contains itself"
     if isinstance(value, Mapping):

@@ -30,7 +30,7 @@ Where: TypeAlias = str | AnyKey
 Key: TypeAlias = str | StateScope
 PatchKind: TypeAlias = Literal["merge", "json", "update"]
 
-# Of writes: a response without the value that was sent (RFC 7240).
+# For writes: requests a response without the value (RFC 7240).
 MINIMAL: Final = {"Prefer": "return=minimal"}
 _MEDIA: dict[PatchKind, str] = {
     "merge": "application/merge-patch+json",
@@ -71,8 +71,9 @@ def get_entry(
     wait: float = 0,
     since: int | None = None,
 ) -> Call[Entry]:
-    """Read an entry. One that does not exist has the default and version 0. `at_version`, `at`: as of
-    then. `wait`: wait up to so many seconds (at most 30) for a version greater than `since`."""
+    """Read an entry. One that does not exist has the default and version 0. `at_version`, `at`: the
+    entry as of that version or time. `wait`: wait up to so many seconds (at most 30) for a version
+    greater than `since`."""
     query = given(at_version=at_version, at=at, since=since, wait=polling(wait))
     return Call("GET", _path("state", namespace, key), Entry.read, query, wait=wait)
 
@@ -90,9 +91,10 @@ def put_entry(
     pinned: bool | None = None,
     reason: str = "",
 ) -> Call[Entry]:
-    """Write the whole value. `if_version`: only over that version (0: only if it does not exist), else
-    VersionConflict; with `merge` the server merges changes that do not clash, over version 0 those
-    since the default. `if_changed`: an equal value creates no version."""
+    """Write the whole value. `if_version`: the version to replace (0: only if the entry does not
+    exist); raises VersionConflict for another one. With `merge`, the server merges changes that do
+    not conflict, over version 0 those since the default. `if_changed`: an equal value creates no
+    version."""
     tagged = None if tags is None else arguments.texts("tags", tags)
     body = {"value": value, **given(ttl_seconds=ttl_seconds, tags=tagged, pinned=pinned)}
     headers = _guard(
@@ -393,7 +395,7 @@ def unregister_namespace(
 
 
 def read_me() -> Call[Me]:
-    """What this token is and may do."""
+    """The token of the client, and its permissions."""
     return Call("GET", "/me", Me.read)
 
 
@@ -409,7 +411,7 @@ class Filters(TypedDict, total=False):
 
 
 def query_of(filters: Filters) -> dict[str, str]:
-    """What the filters are in a query string."""
+    """The filters as query parameters."""
     namespace = filters.get("namespace")
     if namespace is not None:
         filters = {**filters, "namespace": name_of(namespace)}

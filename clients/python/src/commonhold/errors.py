@@ -1,4 +1,4 @@
-"""What breaks a rule of state in process. The texts are exact."""
+"""Errors of in-process state. Programs may rely on the texts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from commonhold.problems import CommonholdError, RevisionConflict
 
 
 class StateError(CommonholdError):
-    """A rule of state was broken, or a value does not fit its key. The texts are exact."""
+    """A rule of state was violated, or a value is not valid for its key. Programs may rely on the
+    texts."""
 
 
 class KeyDecode(StateError):
-    """A stored value does not fit the key's type. It is never replaced by the default."""
+    """A stored value is not valid for the key's type. It is never replaced by the default."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"failed to decode key {key}: {message}")
@@ -26,9 +27,8 @@ class KeyEncode(StateError):
 
 
 class RevisionMismatch(StateError, RevisionConflict):
-    """Another batch was committed in between. `expected` is the revision of the writer, `actual` that
-    of the store.
-    The server's refusal of the same is a RevisionConflict too."""
+    """Another batch was committed in between. `expected` is the revision of the writer, `actual`
+    that of the store. Also a RevisionConflict, as the error of the server is."""
 
     def __init__(self, expected: int, actual: int) -> None:
         super().__init__(

@@ -1,9 +1,9 @@
 """Sessions of Google's ADK: `Runner(…, session_service=CommonholdSessionService())`.
 
-A session is a thread and each event a message of it. State lives in entries, one per scope of ADK, in
-the namespaces `adk.app` (`app:`), `adk.user` (`user:`) and `adk.session`; `temp:` is never stored. The
-entry of a session in `adk.activity` has the timestamp of its newest event. An event, its timestamp
-and the state it changes are stored in one transaction. Needs `commonhold[adk]`.
+A session is a thread and each event a message of it. State is stored in entries, one per scope of
+ADK, in the namespaces `adk.app` (`app:`), `adk.user` (`user:`) and `adk.session`; `temp:` is never
+stored. The entry of a session in `adk.activity` has the timestamp of its newest event. An event,
+its timestamp and the state it changes are stored in one transaction. Needs `commonhold[adk]`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class _SessionAddress:
 
 @dataclass(frozen=True)
 class _SessionPosition:
-    """What a session object was read from: versions of state by scope, messages of the thread."""
+    """The state from which a session object was read: versions by scope, and the number of
+    messages."""
 
     versions: dict[Scope, int]
     messages: int
@@ -91,11 +92,11 @@ class CommonholdSessionService(Adapter, BaseSessionService):
     """`state`: a client to share; without one, the service creates its own from the environment, and
     `close` (or `async with`) closes it.
 
-    Appending to a session raises StaleSessionError if another writer has appended an event to it, or
-    has changed a state key that the event changes (in any scope), since the session object was
-    read. Nothing of the event is stored then: read the session again and decide again. ADK's own
-    DatabaseSessionService raises the same error. A session object that was built by hand or from
-    JSON does not know what it was read from; it is stale if its last event is not the newest one.
+    Appending to a session raises StaleSessionError if another writer has appended an event to it,
+    or has changed a state key that the event changes (in any scope), since the session object was
+    read. Nothing of the event is stored then: read the session and decide again. ADK's own
+    DatabaseSessionService raises the same error. A session object that was created from JSON or by
+    a program has no such marker; it is stale if its last event is not the newest one.
 
     With `refuse_stale=False` any number of writers may append to one session at once, and of two
     writers of one state key the last one wins.
@@ -104,7 +105,8 @@ class CommonholdSessionService(Adapter, BaseSessionService):
     def __init__(self, state: AsyncCommonhold | None = None, *, refuse_stale: bool = True) -> None:
         super().__init__(state)
         self._refuse_stale = refuse_stale
-        # Appends of one event loop to one session object take turns: each updates its marker.
+        # Serializes the appends of one event loop to one session object, because each updates its
+        # marker.
         self._locks: WeakValueDictionary[Any, asyncio.Lock] = WeakValueDictionary()
 
     async def create_session(
@@ -121,9 +123,9 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         place = _SessionAddress(app_name, user_id, session_id)
         changes = _changes(place, _by_scope(state or {}))
         operations = [*changes, *_read_operations([place])]
-        # First, so that a state that is refused leaves no session without it.
+        # Before the thread, so that a refused state does not leave a session without state.
         entries = await self._batch(operations, dry_run=bool(changes))
-        # The nonce tells a session that is there already from our own attempt a moment ago.
+        # The nonce distinguishes an existing session from the result of our own previous attempt.
         facts = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
         metadata = {_MEMBER: {**facts, "nonce": random_id()}}
         try:
@@ -147,8 +149,8 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         place = _SessionAddress(app_name, user_id, arguments.text("session_id", session_id).strip())
         events: list[Event] | None = None
         try:
-            # State is read between the count and the events, so it is that after the last event
-            # unless an event was appended meanwhile: then again.
+            # State is read between the count and the events, so it is the state after the last
+            # event unless an event was appended meanwhile: then all are read again.
             while events is None:
                 thread = await self._state.threads.get(place.thread)
                 entries = await self._batch(_read_operations([place]))
@@ -164,7 +166,7 @@ class CommonholdSessionService(Adapter, BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """With state and without events, the least recently used first."""
+        """The sessions with state and without events, the least recently used first."""
         prefix = join_id(
             "adk",
             arguments.name("app_name", app_name),
@@ -183,7 +185,7 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Needs the role admin: events and session state go with the thread."""
+        """Delete the session with its events and state. Needs the role admin."""
         try:
             await self._state.threads.delete(
                 _SessionAddress(app_name, user_id, session_id.strip()).thread
@@ -197,9 +199,10 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         return dict(entry.value)
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """The event and its state delta, both or none; the same event again changes nothing.
+        """Store the event and its state delta in one transaction. Repeating it with the same event
+        changes nothing.
 
-        The session's state is brought up to date in the scopes that the event changes. Raises
+        The state of the session object is updated in the scopes that the event changes. Raises
         SessionNotFoundError and StaleSessionError.
         """
         if event.partial:
@@ -328,7 +331,7 @@ class CommonholdSessionService(Adapter, BaseSessionService):
                 yield message
 
     async def _is_stored(self, place: _SessionAddress, message: Mapping[str, Any]) -> bool:
-        """Whether the very event is stored."""
+        """Whether this event is stored."""
         async for held in self._newest_first(place, _PAGE):
             if held.id == message.get("id"):
                 return _is_event(held, message)
@@ -341,8 +344,8 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         marker: _SessionPosition,
         message: Mapping[str, Any],
     ) -> _SessionPosition | None:
-        """The marker as of now, None if the very event is stored already. Raises StaleSessionError
-        when another event was appended, or a key of the delta changed, since `marker`."""
+        """The current marker; None if this event is stored already. Raises StaleSessionError if
+        another event was appended, or a key of the delta changed, since `marker`."""
         thread = await self._thread(place)
         call = Threads.messages(place.thread, after=marker.messages, limit=_PAGE)
         events = [each async for each in self._state.every(call) if _MEMBER in each.document]
@@ -367,7 +370,9 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         try:
             diff = await self._state.diff(entry.namespace, entry.key, since, entry.version)
         except (Gone, NotFound) as forgotten:
-            raise StaleSessionError("What the session read is no longer kept.") from forgotten
+            raise StaleSessionError(
+                "The versions from which it was read were removed. Read it again."
+            ) from forgotten
         return {"/" + row["pointer"].split("/")[1] for row in diff.rows}
 
 
@@ -385,7 +390,8 @@ def _read_operations(places: Iterable[_SessionAddress]) -> list[Operation]:
 
 
 def _by_scope(state: Mapping[str, Any]) -> dict[Scope, dict[str, Any]]:
-    """Names without their prefixes; what is no JSON as its text, as ADK's own services have it."""
+    """The delta by scope, with names without prefixes. Values that are not JSON become strings, as
+    in ADK's own services."""
     found: dict[Scope, dict[str, Any]] = {scope: {} for scope in _PREFIX}
     for name, value in to_jsonable_python(state, fallback=str).items():
         scope: Scope = next(scope for scope, prefix in _PREFIX.items() if name.startswith(prefix))
@@ -399,7 +405,8 @@ def _changes(
     delta: Mapping[Scope, Mapping[str, Any]],
     versions: Mapping[Scope, int] | None = None,
 ) -> list[Operation]:
-    """Each member is set on its own, so that writers of different keys do not meet."""
+    """Each member is set by an operation of its own, so that writers of different keys do not
+    conflict."""
     return [
         {
             "op": "patch",
@@ -468,7 +475,7 @@ def _is_event(stored: Message, message: Mapping[str, Any]) -> bool:
 
 
 def _message_of(event: Event) -> dict[str, Any]:
-    """The event, whole, in a message that shows people what was said and called."""
+    """A message that contains the complete event and shows its text and tool calls to readers."""
     parts = (event.content.parts if event.content else None) or []
     return {
         **({"id": event.id} if event.id else {}),

@@ -27,7 +27,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class StateScope(str):
-    """A key of the usual shapes. It is a str; any other str is as good."""
+    """A key of a usual form. It is a str; any other str can be a key, too."""
 
     __slots__ = ()
 
@@ -141,7 +141,7 @@ AnyKey: TypeAlias = type[Any] | Profile[Any]
 
 
 def profile_of(key: type[T] | Profile[T]) -> Profile[T]:
-    """What there is to know of a key. InvalidArgument: it is none."""
+    """The definition of a key. Raises InvalidArgument for any other object."""
     if isinstance(key, Profile):
         return key
     kind: object = key  # a program without type checks may pass anything
@@ -169,7 +169,7 @@ def encode(profile: Profile[T], value: T) -> Any:
 
 
 def decode(profile: Profile[T], document: Any) -> T:
-    """The value of a JSON document. KeyDecode: it does not fit."""
+    """The value of a JSON document. Raises KeyDecode if it is not valid for the key."""
     try:
         return shapes.build(profile.kind, document)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,8 @@
 """Sessions of the OpenAI Agents SDK: `Runner.run(agent, "hi", session=CommonholdSession("t1"))`.
 
-Each item is a message of a thread, so people, other agents and compaction read the conversation as
-one. No message is removed: `pop_item` and `clear_session` append a mark, which readers apply. Needs `commonhold[openai-agents]`.
+Each item is a message of a thread, so people, other agents and compaction can read the
+conversation. No message is removed: `pop_item` and `clear_session` append a marker, which readers
+apply. Needs `commonhold[openai-agents]`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ class CommonholdSession(Adapter):
     """The session that is the thread `session_id`. The first item creates the thread.
 
     `state`: a client to share; without one, the session creates its own from the environment, and
-    `close` (or `async with`) closes it. `resource_id`: whom the thread is about, for lists and
-    erasure. Any number of sessions, in any number of processes, may use one thread at once.
+    `close` (or `async with`) closes it. `resource_id`: the user or customer of the thread, for
+    lists and erasure. Any number of sessions, in any number of processes, may use one thread at
+    once.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class CommonholdSession(Adapter):
         self._resource_id = resource_id
 
     async def get_items(self, limit: int | None = None) -> list[Item]:
-        """The newest `limit` items (else all), oldest first."""
+        """The newest `limit` items (None: all), oldest first."""
         limit = resolve_session_limit(limit, self.session_settings)
         if limit is not None and limit < 1:
             return []
@@ -62,21 +64,22 @@ class CommonholdSession(Adapter):
         return found[::-1]
 
     async def add_items(self, items: list[Item]) -> None:
-        """Append all or none; at most 1,000 at once."""
+        """Append all items or none; at most 1,000 per call."""
         if items:
             checked = arguments.objects("items", items)
             await self._append(*(_message_of(item) for item in checked))
 
     async def pop_item(self) -> Item | None:
-        """Take the newest item back. Of several callers at once each gets another."""
+        """Remove and return the newest item. Concurrent callers get different items."""
         if await self._newest() is None:
             return None
-        # What a mark takes is decided by its place in the log, whoever else writes meanwhile.
+        # The position of the marker among the messages decides which item it removes, also if
+        # others write meanwhile.
         marked = await self._append(_mark("pop", "The newest item was taken back."))
         return await self._newest(before=marked.messages[0]["seq"])
 
     async def clear_session(self) -> None:
-        """Begin again without items. People can read the earlier ones until the thread is deleted."""
+        """Remove all items. People can read them until the thread is deleted."""
         if await self._newest() is not None:
             await self._append(_mark("clear", "The session was cleared."))
 
@@ -94,7 +97,7 @@ class CommonholdSession(Adapter):
         return None
 
     async def _newest_first(self, limit: int, before: int | None = None) -> AsyncIterator[Item]:
-        """The items that no mark has taken, as of the log below `before`."""
+        """The items that no marker has removed, of the messages below `before`."""
         call = Threads.messages(
             self.session_id, before=before, order="desc", visibility="all", limit=min(limit, _PAGE)
         )
@@ -121,12 +124,13 @@ def _mark(kind: str, text: str) -> dict[str, Any]:
 
 
 def _message_of(item: Item) -> dict[str, Any]:
-    """The item, whole, in a message that shows it to others as what it is."""
+    """A message that contains the complete item and shows it to readers."""
     return {**_readable_message(item), _MEMBER: {"item": item}}
 
 
 def _item_of(message: Message) -> Item | None:
-    """The item of a message. Text that others wrote into the thread is one; the rest is not."""
+    """The item of a message. Text that other programs wrote into the thread is an item; other
+    messages are not."""
     ours = message.document.get(_MEMBER)
     if ours is not None:
         return ours["item"]
@@ -146,5 +150,5 @@ def _readable_message(item: Item) -> dict[str, Any]:
         case {"type": "function_call_output", "call_id": str(call_id), "output": output}:
             text = output if isinstance(output, str) else documents.dump(output)
             return {"role": "tool", "tool_call_id": call_id, "content": text}
-        case _:  # also what only a session around this one can read, such as EncryptedSession
+        case _:  # also items that only a session around this one can read, such as EncryptedSession
             return {"role": "assistant", "content": [{"type": str(item.get("type") or "item")}]}

@@ -15,7 +15,7 @@ class Plugin:
     name = ""
 
     def register(self, registrar: PluginRegistrar) -> None:
-        """Declare keys. Whatever this raises, nothing of the plugin is registered."""
+        """Declare keys. If this raises an exception, nothing of the plugin is registered."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of this package.
 
 The server returns every error as a problem document (RFC 9457); `type` selects the class. All of
 them are `CommonholdError`: `Problem` is a response, `Unreachable` means that there was none.
@@ -16,7 +16,7 @@ class CommonholdError(Exception):
     """The base of everything this package raises."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As Exception has it, a copy would be made of the text, not of what the text is made from.
+        # Exception would copy the text, not the fields from which the text is built.
         return _again, (type(self), *self.args), vars(self)
 
 
@@ -66,7 +66,7 @@ class Problem(CommonholdError):
     def errors(self) -> list[dict[str, str]]:
         """The errors with their places: `{"pointer": "/a/b", "message": …}`."""
         errors = self.document.get("errors")
-        # A proxy on the way may mean something else by the name.
+        # A response of a proxy may have another member with this name.
         found = errors if isinstance(errors, list) else []
         return [e for e in found if isinstance(e, dict) and {"pointer", "message"} <= e.keys()]
 
@@ -114,7 +114,7 @@ class NotRegistered(NotFound):
 
     @classmethod
     def of(cls, namespace: str) -> NotRegistered:
-        """The same problem, from a backend without a server."""
+        """The same problem, raised by a backend without a server."""
         return cls(
             {
                 "type": f"/problems/{cls.slug}",
@@ -206,7 +206,7 @@ class VersionConflict(_Mismatch):
 
     @classmethod
     def of(cls, expected: int, actual: int, **data: Any) -> VersionConflict:
-        """The same refusal, from a backend without a server."""
+        """The same problem, raised by a backend without a server."""
         document = {
             "type": f"/problems/{cls.slug}",
             "title": "Version conflict",
@@ -231,13 +231,13 @@ class Unreadable(Conflict):
 
 
 class InFlight(Conflict):
-    """The same call is still being worked on."""
+    """The same call is still in progress."""
 
     slug = "in-flight"
 
 
 class Gone(Problem):
-    """It existed and is no longer kept: an old cursor, a compacted revision."""
+    """It existed and is no longer available, such as an old cursor or a compacted revision."""
 
     slug = "gone"
 
@@ -305,8 +305,8 @@ def _kinds(base: type[Problem]) -> Iterator[type[Problem]]:
 def problem_of(
     status: int, document: Any, retry_after: float | None = None, hint: str = ""
 ) -> Problem:
-    """The exception for an answer. Whatever a proxy may have sent, there is one. `hint`: what to do if
-    the document is not a problem of the API."""
+    """The exception for a response, also for one that a proxy sent. `hint`: what to do if the document
+    is not a problem of the API."""
     members = document if isinstance(document, dict) else {}
     if not members.keys() & {"type", "title", "detail"}:
         title = f"{status} {responses.get(status, '')}".strip()

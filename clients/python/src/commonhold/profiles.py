@@ -1,4 +1,4 @@
-"""Typed shared state over anything that keeps entries: the server, a file, memory."""
+"""Typed shared state in any store of entries: the server, a file, memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ AsyncChange: TypeAlias = Callable[[T], Coroutine[Any, Any, T | None]]
 
 
 class Backend(Protocol):
-    """Keeps entries. NotRegistered for an unknown namespace, before storage is touched."""
+    """A store of entries. Raises NotRegistered for an unknown namespace, before it accesses the
+    storage."""
 
     def get(self, namespace: str, key: str) -> Entry: ...
 
@@ -53,15 +54,16 @@ class ProfileAccess:
         self._backend = backend
 
     def read(self, key: type[T] | Profile[T], scope: str) -> T:
-        """The value; the default if there is none, and nothing is written. KeyDecode: what is
-        stored does not fit; it is never replaced by the default."""
+        """Read the value; the default if there is none (nothing is written). Raises KeyDecode if
+        the stored value is not valid; it is never replaced by the default."""
         profile = profile_of(key)
         return opened(profile, self._backend.get(profile.name, scope))
 
     def write(
         self, key: type[T] | Profile[T], scope: str, value: T, *, if_version: int | None = None
     ) -> Entry:
-        """Store the whole value, the last writer winning unless `if_version` names what it replaces."""
+        """Write the whole value. The last write wins unless `if_version` is the version to
+        replace."""
         profile = profile_of(key)
         document = encode(profile, value)
         return self._backend.put(profile.name, scope, document, if_version=if_version)
@@ -115,7 +117,8 @@ class ProfileAccess:
         self._drive(settle_steps(profile, scope, entry, base, encode(profile, value), attempts))
 
     def _drive(self, steps: Steps[T]) -> T:
-        """Do what the steps want. The asynchronous client has its own of this, and only of this."""
+        """Execute the steps. This is the only part that the asynchronous client implements
+        separately."""
         try:
             step = next(steps)
             while True:
@@ -135,7 +138,7 @@ class ProfileAccess:
 
 
 def opened(profile: Profile[T], entry: Entry) -> T:
-    """The typed value of an entry. KeyDecode: the stored one does not fit."""
+    """The typed value of an entry. Raises KeyDecode if the stored value is not valid."""
     if not entry.exists and entry.value is None:
         return profile.default()
     if not entry.valid:
@@ -265,5 +268,5 @@ def _compare_and_set(
 
 
 def _awaited(running: Coroutine[Any, Any, Any]) -> Callable[[Any], Any]:
-    """The asynchronous client awaits it. Others send it back as it is."""
+    """The asynchronous client awaits the value. Others return it unchanged."""
     return lambda _: running

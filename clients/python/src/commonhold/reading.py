@@ -26,7 +26,7 @@ class Answer:
     @classmethod
     def read(cls, document: dict[str, Any]) -> Self:
         members = {}
-        kind: Any = cls  # mypy takes the __hash__ of objects for that of their class
+        kind: Any = cls  # mypy confuses the __hash__ of an object with that of its class
         for member, (name, read) in _readers(kind).items():
             if member in document:
                 value = document[member]

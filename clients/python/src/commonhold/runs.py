@@ -138,8 +138,8 @@ def commit_step(
 
 
 def heartbeat(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
-    """Renew the lease: it lasts `lease_seconds` of the run from now. Superseded: another worker has
-    the run."""
+    """Renew the lease: it lasts `lease_seconds` of the run from now. Raises Superseded if another
+    worker has the run."""
     body = given(fencing_token=fencing_token)
     return Call("POST", _run(run_id, "/heartbeat"), Run.read, body=body)
 
@@ -175,7 +175,7 @@ def take_lease(
 
 
 def release_lease(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
-    """Give up the lease: the run counts as stuck until another worker takes it."""
+    """Release the lease: the run counts as stuck until another worker takes it."""
     return Call("DELETE", _run(run_id, "/lease"), Run.read, given(fencing_token=fencing_token))
 
 

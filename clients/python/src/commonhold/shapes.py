@@ -1,7 +1,8 @@
-"""Python types and JSON: a value of a type from a document, back, and the type's JSON Schema.
+"""Converts JSON documents to values of Python types and back, and returns the JSON Schema of a
+type.
 
-Known: the JSON types, Any, Literal, unions, list, dict with str keys, enums of strings or integers,
-dataclasses, and pydantic models where pydantic is installed.
+Supported: the JSON types, Any, Literal, unions, list, dict with str keys, enums of strings or
+integers, dataclasses, and pydantic models where pydantic is installed.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from commonhold.arguments import SURROGATE
 
 T = TypeVar("T")
 
-# Members of a document that its dataclass does not know, kept for the way back.
+# Members of a document that its dataclass does not have, kept for the conversion back.
 _OTHERS = "_commonhold_others"
 
 
 def build(kind: type[T], document: Any) -> T:
-    """The value. ValueError: the document does not fit, and where."""
+    """The value of a document. Raises ValueError, with a JSON pointer, if the document is not valid
+    for the type."""
     value: T = _build(kind, document, "")
     return value
 
 
 def plain(value: Any, at: str = "") -> Any:
-    """The JSON of a value, sharing nothing with it. TypeError, ValueError: it has none, and
-    where."""
+    """The JSON of a value, which shares no object with it. Raises TypeError or ValueError, with a
+    JSON pointer, if it has none."""
     if _is_model(type(value)):
         return plain(value.model_dump(mode="json", by_alias=_reads_aliases(type(value))), at)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -57,14 +59,15 @@ def plain(value: Any, at: str = "") -> Any:
 
 
 def keep_others(old: T, new: T) -> T:
-    """`new`, with the members of `old`'s document that their dataclass does not know."""
+    """`new`, with the members of `old`'s document that their dataclass does not have."""
     if type(old) is type(new) and dataclasses.is_dataclass(new) and hasattr(old, _OTHERS):
         vars(new).setdefault(_OTHERS, getattr(old, _OTHERS))
     return new
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """JSON Schema 2020-12 of a type. A dataclass that contains itself is any object there."""
+    """The JSON Schema (2020-12) of a type. In it, a dataclass that contains itself is any
+    object."""
     return _schema(kind, ())
 
 
@@ -209,7 +212,7 @@ def _unfit(document: Any, expected: str, at: str) -> ValueError:
 
 
 def is_record(kind: Any) -> bool:
-    """Whether it is a class with fields: a dataclass or a pydantic model."""
+    """Whether a type is a class with fields: a dataclass or a pydantic model."""
     return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or _is_model(kind))
 
 
@@ -219,7 +222,8 @@ def _is_model(kind: Any) -> bool:
 
 
 def _reads_aliases(kind: Any) -> bool:
-    """Whether a model reads what it writes by alias: the names of its schema, too."""
+    """Whether a model can read its own output with aliases, which are also the names in its
+    schema."""
     return all(
         field.serialization_alias == field.validation_alias for field in kind.model_fields.values()
     )

@@ -51,7 +51,7 @@ def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKey]]:
 
 
 def get_state_key(name: str) -> Call[StateKey]:
-    """One state key. NotFound: it is not registered."""
+    """One state key. Raises NotFound if it is not registered."""
     return Call("GET", f"/state-keys/{segment('name', name)}", StateKey.read)
 
 
@@ -85,8 +85,8 @@ def uninstall_plugin(
     entries: Literal["retain", "delete"] | None = None,
     dry_run: bool = False,
 ) -> Call[dict[str, Any] | None]:
-    """Uninstall a plugin with its state keys and namespaces. With `dry_run` only say how much is
-    affected."""
+    """Uninstall a plugin with its state keys and namespaces. With `dry_run`, only count what would
+    be removed."""
     query = given(entries=entries, dry_run=dry_run or None)
     return Call("DELETE", f"/plugins/{segment('name', name)}", lambda document: document, query)
 

@@ -1,4 +1,5 @@
-"""Run and thread state in process: a revisioned store of typed keys, changed by batches of updates.
+"""In-process run and thread state: a store of typed keys with revisions, changed by batches of
+updates.
 
 The rules and the texts of the errors are those of the reference: a batch is stored completely as one
 revision, or not at all. Branches that ran in parallel are merged by the strategies of their keys.
@@ -61,14 +62,15 @@ class PersistedState:
 
 
 class Snapshot:
-    """The state at one revision. Later commits never show in it."""
+    """The state at one revision. Later commits do not change it."""
 
     def __init__(self, revision: int, values: Mapping[str, Any]) -> None:
         self.revision = revision
         self._values = values
 
     def get(self, key: type[StateKey[V, Any]]) -> V | None:
-        """The value, or None before the first write: state keys do not default on read."""
+        """The value, or None before the first write: reads of state keys do not return the
+        default."""
         found: V | None = copy.deepcopy(self._values.get(key.KEY))
         return found
 
@@ -87,7 +89,7 @@ class CommitEvent:
 
 
 class StateStore:
-    """State from revision 0 on. Threads may share one."""
+    """A store that begins at revision 0. Threads may share one."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -109,11 +111,12 @@ class StateStore:
             self._keys[key.KEY] = Registration.of(key, options)
 
     def add_hook(self, hook: Callable[[CommitEvent], None]) -> None:
-        """Call `hook` after every commit, in the order of adding. It can veto nothing."""
+        """Call `hook` after every commit, in the order in which hooks were added. A hook cannot
+        prevent a commit."""
         self._hooks.append(hook)
 
     def strategy_of(self, key: str) -> MergeStrategy:
-        """Of an unknown key: exclusive."""
+        """The merge strategy of a key; `exclusive` for an unknown one."""
         registration = self._keys.get(key)
         return registration.key.MERGE if registration else MergeStrategy.EXCLUSIVE
 
@@ -125,7 +128,7 @@ class StateStore:
         return self.snapshot().get(key)
 
     def begin_mutation(self) -> MutationBatch:
-        """An empty batch without a base: the check of revisions is by choice."""
+        """An empty batch without a base revision, because the check of revisions is optional."""
         return MutationBatch()
 
     def merge_parallel(self, *branches: MutationBatch) -> MutationBatch:
@@ -161,12 +164,12 @@ class StateStore:
             try:
                 hook(event)
             except Exception:
-                # The commit has happened: nobody may take it for refused.
+                # The commit is complete, so an exception of a hook must not look like a refusal.
                 _log.exception("a commit hook failed")
 
     def _applied(self, batch: MutationBatch) -> dict[str, Any]:
         values = dict(self._values)
-        fresh: set[str] = set()  # Ours alone: everything else is shared with snapshots.
+        fresh: set[str] = set()  # keys whose values are not shared with snapshots
         for op in batch:
             if op.clear:
                 values.pop(op.key, None)
@@ -183,7 +186,7 @@ class StateStore:
     # Plugins ---------------------------------------------------------------------------------
 
     def install_plugin(self, plugin: Plugin) -> None:
-        """Register all its keys, or none. No revision, no values."""
+        """Register all keys of the plugin, or none. Creates no revision and changes no values."""
         kind = type(plugin)
         registrar = PluginRegistrar()
         with self._lock:
@@ -201,7 +204,8 @@ class StateStore:
             self._plugins[kind] = registrar
 
     def uninstall_plugin(self, kind: type[Plugin]) -> None:
-        """Clear its keys but the retained ones, as one revision, and unregister all."""
+        """Clear the keys of the plugin, except the retained ones, as one revision, and unregister
+        all of them."""
         with self._lock:
             if kind not in self._plugins:
                 raise PluginNotInstalled(_name(kind))
@@ -218,7 +222,7 @@ class StateStore:
             self._tell(event)
 
     def profile_keys(self) -> list[type[ProfileKey]]:
-        """Of all installed plugins: `backend.register(*store.profile_keys())`."""
+        """The profile keys of all installed plugins: `backend.register(*store.profile_keys())`."""
         return [key for each in self._plugins.values() for key in each.profile_keys.values()]
 
     # Export and restore ----------------------------------------------------------------------
@@ -243,7 +247,7 @@ class StateStore:
             return PersistedState(self._revision, extensions)
 
     def restore_persisted(self, state: PersistedState, unknown: UnknownKeyPolicy = "error") -> None:
-        """Replace everything, the revision too. A value that does not fit leaves all as it was."""
+        """Replace everything, including the revision. If a value is not valid, nothing changes."""
         with self._lock:
             self._values = self._decoded(state, unknown)
             self._revision = state.revision
@@ -251,19 +255,19 @@ class StateStore:
     def restore_thread_scoped(
         self, state: PersistedState, unknown: UnknownKeyPolicy = "error"
     ) -> None:
-        """Bring in the thread-scoped keys; the revision stays."""
+        """Import the thread-scoped keys; the revision does not change."""
         with self._lock:
             decoded = self._decoded(state, unknown)
             scoped = {n: v for n, v in decoded.items() if self._keys[n].scope is KeyScope.THREAD}
             self._values = self._values | scoped
 
     def apply_seed(self, state: PersistedState, unknown: UnknownKeyPolicy = "error") -> None:
-        """Bring in what is listed and leave the rest alone; the revision stays."""
+        """Import the listed keys and keep the others; the revision does not change."""
         with self._lock:
             self._values = self._values | self._decoded(state, unknown)
 
     def clear_run_scoped(self) -> None:
-        """What the start of a run does; the revision stays."""
+        """Clear the run-scoped keys, as the start of a run does; the revision does not change."""
         with self._lock:
             self._values = {
                 name: value
@@ -282,12 +286,12 @@ class StateStore:
         return values
 
     def save(self, path: str | Path) -> None:
-        """Keep what is persistent in a file, replaced whole or not at all."""
+        """Store the persistent values in a file, which is replaced atomically."""
         with self._lock:  # of two threads that save, the one with the newer state writes last
             write_atomically(Path(path), documents.dump(self.export_persisted().document()))
 
     def load(self, path: str | Path, unknown: UnknownKeyPolicy = "error") -> None:
-        """Restore what `save` kept. FileNotFoundError: nothing was."""
+        """Restore the file of `save`. Raises FileNotFoundError if there is none."""
         document = documents.load(Path(path).read_text(encoding="utf-8"))
         self.restore_persisted(PersistedState.read(document), unknown)
 

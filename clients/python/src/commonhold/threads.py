@@ -46,8 +46,8 @@ def create_thread(
 
 
 def read_thread(thread_id: str) -> Call[Thread]:
-    """One thread, without its messages and state. NotFound: there is none that this token may
-    see."""
+    """One thread, without its messages and state. Raises NotFound if it does not exist or the token
+    has no access to it."""
     return Call("GET", thread_path(thread_id), Thread.read)
 
 
@@ -87,8 +87,8 @@ def change_thread(
     if_version: int | None = None,
 ) -> Call[Thread]:
     """Change the given fields. `merge`: `metadata` and `compaction_policy` merge with what is stored, and
-    None removes a member (RFC 7396); without it, they replace all of it. `if_version`: only while the thread is at
-    that version, else VersionConflict."""
+    None removes a member (RFC 7396); without it, they replace all of it. `if_version`: raises
+    VersionConflict if the thread is not at that version."""
     body = given(
         title=title,
         metadata=metadata,
@@ -114,9 +114,9 @@ def delete_thread(
     if_version: int | None = None,
     expected_revision: int | None = None,
 ) -> Call[dict[str, Any] | None]:
-    """Delete with messages, runs, state and `thread::{id}`; with `dry_run` only say how much.
-    `if_version`: only while the thread is at that version; `expected_revision`: only while its
-    state is at that revision."""
+    """Delete the thread with its messages, runs, state and the entries under `thread::{id}`; with
+    `dry_run`, only count them. `if_version`, `expected_revision`: only if the thread is at that
+    version, or its state at that revision."""
     query = given(children=children, dry_run=dry_run or None, expected_revision=expected_revision)
     return Call(
         "DELETE",
@@ -137,7 +137,7 @@ def delete_threads(
     children: Literal["detach", "reject", "cascade"] | None = None,
     dry_run: bool = False,
 ) -> Call[list[ItemResult]]:
-    """Delete up to 200 threads, each on its own; returns what became of each."""
+    """Delete up to 200 threads, independently of each other. Returns the result for each."""
     body = given(ids=arguments.texts("thread_ids", thread_ids), children=children)
     query = given(dry_run=dry_run or None)
     return Call("POST", "/threads/delete", item_results, query, body=body)
@@ -198,7 +198,7 @@ def list_messages(
 
 
 def read_context(thread_id: str, *, max_tokens: int | None = None) -> Call[Context]:
-    """What a model should see of the thread."""
+    """The context that a model should see."""
     return Call(
         "GET", thread_path(thread_id, "/context"), Context.read, given(max_tokens=max_tokens)
     )
@@ -211,7 +211,8 @@ def read_state(
     scope: Literal["run", "thread"] | None = None,
     export: bool = False,
 ) -> Call[Snapshot]:
-    """The state, now or at a kept revision. `export`: only what is persistent and registered."""
+    """The state, now or at a retained revision. `export`: only registered keys that are
+    persistent."""
     query = given(revision=revision, scope=scope, export=export or None)
     return Call("GET", thread_path(thread_id, "/state"), Snapshot.read, query)
 
@@ -248,7 +249,7 @@ def import_state(
     unknown_keys: Literal["error", "skip"] | None = None,
     if_revision: int | None = None,
 ) -> Call[Snapshot]:
-    """Bring in `{"revision": n, "extensions": {…}}` as one new revision."""
+    """Import `{"revision": n, "extensions": {…}}` as one new revision."""
     body = given(snapshot=dict(snapshot), mode=mode, unknown_keys=unknown_keys)
     return Call(
         "POST",

@@ -1,7 +1,7 @@
 """Relays between an editor and an agent, both on stdio, and stores their messages.
 
-Agents name their sessions as they like, often alike in each process. So a session has the id of its
-thread towards the editor, and the agent's own id towards the agent; `_agents` translates.
+Agents choose the ids of their sessions, often the same ones in each process. So the editor uses the
+id of the thread, and the agent its own id; `_agents` translates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from commonhold.threads import Threads
 Json: TypeAlias = dict[str, Any]
 Then: TypeAlias = Callable[[Json], Awaitable[None]]
 
-# One line holds a whole message, files and images included.
+# A line is a complete message, including files and images.
 _LONGEST_LINE = 1 << 26
 _GRACE = 5.0
 _PREFIX = "acp-"
@@ -33,7 +33,8 @@ _INTERNAL = -32603
 
 
 async def run(state: AsyncCommonhold, command: Sequence[str], *, recall_tokens: int = 8000) -> int:
-    """Serve the editor on stdin and stdout until it or the agent ends; the agent's exit code.
+    """Serve the editor on stdin and stdout until it or the agent ends. Returns the agent's exit
+    code.
 
     `recall_tokens`: how many tokens of a loaded session an agent that cannot load sessions gets with
     the next prompt; 0: none.
@@ -57,7 +58,9 @@ async def run(state: AsyncCommonhold, command: Sequence[str], *, recall_tokens: 
     try:
         await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         agent.stdin.close()
-        await asyncio.wait(pumps[1:], timeout=_GRACE)  # what it says while it ends is kept too
+        await asyncio.wait(
+            pumps[1:], timeout=_GRACE
+        )  # the messages that it sends while it ends are stored, too
         with contextlib.suppress(TimeoutError):
             return await asyncio.wait_for(agent.wait(), _GRACE)
         agent.terminate()
@@ -91,10 +94,12 @@ class Bridge:
         self._agent = agent
         self._command = list(command)
         self._recall_tokens = recall_tokens
-        self._agents: dict[str, str] = {}  # a session's id at the agent, by its id at the editor
-        self._editors: dict[str, str] = {}  # and back
+        self._agents: dict[str, str] = {}  # the agent's id of a session, by the editor's id
+        self._editors: dict[str, str] = {}  # the reverse
         self._agent_loads = False
-        self._loading: set[str] = set()  # the agent tells these again; the thread has told them
+        self._loading: set[str] = (
+            set()
+        )  # the agent sends the updates of these again; the thread has sent them already
         self._recall: set[str] = set()
         self._answers: dict[str, Then] = {}  # what to do with the agent's answer, by its id
         self._open: dict[str, Json] = {}  # the last update of a session, which chunks may join
@@ -128,7 +133,8 @@ class Bridge:
             if isinstance(result, dict):
                 able = dict(result.get("agentCapabilities") or {})
                 self._agent_loads = bool(able.get("loadSession"))
-                # What would make or remove sessions past us is not offered.
+                # Capabilities that would create or delete sessions without the bridge are not
+                # offered.
                 more = dict(able.get("sessionCapabilities") or {})
                 more = {k: v for k, v in more.items() if k not in ("fork", "delete")}
                 able |= {"loadSession": True, "sessionCapabilities": {**more, "list": {}}}
@@ -169,7 +175,9 @@ class Bridge:
             try:
                 bound = self._facts(params, agent_id)
                 await self._state.threads.change(session_id, metadata=bound, merge=True)
-                await self.settle(session_id)  # this process may have more than the thread
+                await self.settle(
+                    session_id
+                )  # this process may have updates that are not in the thread yet
                 await self._replay(session_id)
             except CommonholdError as error:
                 return self._refuse(message, _INTERNAL, f"commonhold: {error}")
@@ -179,7 +187,7 @@ class Bridge:
 
         async def loaded(answer: Json) -> None:
             self._loading.discard(old)
-            if "error" in answer:  # it has forgotten the session; the thread has not
+            if "error" in answer:  # the agent no longer has the session; the thread still does
                 return await begin_anew()
             return await finish(answer, old)
 
@@ -225,7 +233,7 @@ class Bridge:
         self._note(session_id, updates.message_of_prompt(prompt))
 
         async def answered(answer: Json) -> None:
-            # Whoever is told that the turn has ended may load it anywhere.
+            # After the end of a turn, any process may load the session.
             await self.settle(session_id)
             self._to_editor(answer)
 
@@ -265,21 +273,21 @@ class Bridge:
     # The thread -------------------------------------------------------------------------------
 
     def _note(self, session_id: str, message: Json) -> None:
-        """Put it behind what has been said so far."""
+        """Queue an update after all previous ones."""
         if (before := self._open.pop(session_id, None)) is not None:
             self._log.put_nowait((session_id, updates.message_of(before)))
         self._log.put_nowait((session_id, message))
 
     async def settle(self, *session_ids: str) -> None:
-        """Wait until all that was said (of these sessions) is in the threads."""
+        """Wait until all updates (of these sessions) are stored in the threads."""
         for session_id in session_ids or list(self._open):
             if (before := self._open.pop(session_id, None)) is not None:
                 self._log.put_nowait((session_id, updates.message_of(before)))
         await self._log.join()
 
     async def write_log(self) -> None:
-        """Append the messages in order, without end. Refusals of the server are printed on stderr,
-        because an editor must not stop if its history cannot be stored."""
+        """Append the messages in order, until the task is cancelled. Refusals of the server are
+        printed on stderr, because an editor must not stop if its history cannot be stored."""
         while True:
             first = await self._log.get()
             batch = [first]
@@ -296,7 +304,7 @@ class Bridge:
         except (TooLarge, Invalid) as error:
             if len(said) == 1:
                 return _complain(f"not kept of {session_id}: {error}")
-            for each in said:  # only what cannot be kept is lost
+            for each in said:  # only the updates that cannot be stored are lost
                 await self._append(session_id, [each])
         except CommonholdError as error:
             return _complain(f"not kept of {session_id}: {error}")
@@ -328,13 +336,13 @@ class Bridge:
         facts = {"agent": self._command, "agent_session_id": agent_id}
         return {updates.MEMBER: {"cwd": params.get("cwd", ""), **facts}}
 
-    # Words ------------------------------------------------------------------------------------
+    # Texts ------------------------------------------------------------------------------------
 
     def _bind(self, session_id: str, agent_id: str) -> None:
         self._agents[session_id], self._editors[agent_id] = agent_id, session_id
 
     async def _agent_id(self, session_id: str) -> str:
-        """As the agent knows the session, also one that this process has not seen."""
+        """The agent's id of a session, also of one that this process has not used yet."""
         if session_id not in self._agents and session_id.startswith(_PREFIX):
             with contextlib.suppress(CommonholdError, KeyError):
                 thread = await self._state.threads.get(session_id)
@@ -354,7 +362,9 @@ class Bridge:
         self._to_editor({"jsonrpc": "2.0", "id": message["id"], "error": error})
 
     async def _to_agent(self, message: Json | bytes) -> None:
-        with contextlib.suppress(ConnectionError):  # its end is seen where we read from it
+        with contextlib.suppress(
+            ConnectionError
+        ):  # its end is detected by the task that reads from it
             self._agent.write(_line(message))
             await self._agent.drain()
 
@@ -364,7 +374,7 @@ class Bridge:
 
 
 def _message(line: bytes) -> Json | None:
-    """The JSON-RPC message, None where it is not for us to understand."""
+    """The JSON-RPC message; None for a line that is forwarded unchanged."""
     try:
         message = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is said in a session, as messages of its thread and back. No I/O."""
+"""Converts the updates of a session to messages of its thread and back. No I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from commonhold import documents
 
 MEMBER = "acp"
 
-# A session that is loaded gets these anew from its agent.
+# When a session is loaded, its agent sends these again.
 _PASSING = frozenset({"available_commands_update", "config_option_update", "usage_update"})
 _CHUNKS = frozenset({"agent_message_chunk", "agent_thought_chunk", "user_message_chunk"})
 _ENDED = frozenset({"completed", "failed"})
@@ -20,7 +20,7 @@ def is_kept(update: Mapping[str, Any]) -> bool:
 
 
 def joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Two chunks of text of one message as one; None when they are not that."""
+    """Two text chunks of one message as one chunk; None if they cannot be joined."""
     if first.get("sessionUpdate") not in _CHUNKS:
         return None
     one, other = first.get("content"), second.get("content")
@@ -42,7 +42,7 @@ def message_of_prompt(prompt: list[Any]) -> dict[str, Any]:
 
 
 def message_of(update: Mapping[str, Any]) -> dict[str, Any]:
-    """The update, whole, in a message that shows people what it is."""
+    """A message that contains the complete update and shows it to readers."""
     return {**_readable_message(update), MEMBER: {"update": dict(update)}}
 
 
@@ -62,7 +62,7 @@ def updates_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def format_history(messages: Iterable[Mapping[str, Any]]) -> str:
-    """Messages as a text for an agent that knows nothing of them; "" when there is nothing."""
+    """Messages as text for an agent that does not have them; "" if there are none."""
     return "\n\n".join(line for message in messages for line in _lines(message))
 
 

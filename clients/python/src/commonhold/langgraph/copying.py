@@ -12,7 +12,8 @@ from commonhold.langgraph.wire import Plan
 
 
 class ThreadCopy:
-    """A copy of one thread to another. `ensure_thread` makes sure that Commonhold has the target."""
+    """A copy of one thread to another. `ensure_thread` creates the target in Commonhold if it does
+    not exist."""
 
     def __init__(
         self, source_id: str, target_id: str, ensure_thread: Callable[[str], Plan[None]]

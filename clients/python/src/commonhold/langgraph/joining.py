@@ -1,4 +1,4 @@
-"""Sends writes that come at the same moment in one request.
+"""Sends concurrent writes in one request.
 
 LangGraph stores the writes of the tasks of a step and, about a millisecond later (on a busy machine, several) and
 in another thread, the next checkpoint. So the writes wait a moment for a checkpoint and are sent with it: one
@@ -54,7 +54,7 @@ class _Queue(Generic[E]):
             self._waiting.append(own)
 
     def take(self, own: _Waiting[E]) -> list[_Waiting[E]]:
-        """All that wait, for one request. Nothing if another call has taken `own` already."""
+        """All waiting calls, for one request. Empty if another call has taken `own` already."""
         with self._lock:
             if own not in self._waiting:
                 return []
@@ -62,7 +62,7 @@ class _Queue(Generic[E]):
             return taken
 
     def remove(self, own: _Waiting[E]) -> None:
-        """Remove a call that was cancelled or interrupted. The others keep waiting."""
+        """Remove a call that was cancelled or interrupted. The others continue to wait."""
         with self._lock, suppress(ValueError):
             self._waiting.remove(own)
 

@@ -1,4 +1,4 @@
-"""Where a checkpoint is stored: the keys of its entries.
+"""The keys of the entries in which a checkpoint is stored.
 
 | entry | key |
 |---|---|
@@ -51,7 +51,8 @@ class StoredCheckpoint:
     @property
     def writes(self) -> list[tuple[str, Document]]:
         """Its writes with the keys of their entries, in the order LangGraph applies them. The first
-        write of an index counts, but of errors, interrupts and resumes (below 0) the last one."""
+        write of an index counts, except for errors, interrupts and resumes (below 0), of which the
+        last one counts."""
         chosen: dict[tuple[str, int], tuple[str, Document]] = {}
         for key, row in self.rows.items():
             if "task_id" not in row:
@@ -74,7 +75,8 @@ def rows_of(entries: Iterable[Entry | EntryRow]) -> dict[str, Document]:
 
 
 def thread_text(thread_id: Any) -> str:
-    """LangGraph also takes UUIDs and numbers. None would put all runs without an id into one thread."""
+    """LangGraph also accepts UUIDs and numbers. None is refused, because all runs without an id
+    would share one thread."""
     return arguments.name("thread_id", None if thread_id is None else str(thread_id))
 
 
@@ -87,7 +89,7 @@ def ns_key(checkpoint_ns: str) -> str:
 
 
 def id_part(checkpoint_id: str) -> str:
-    # A digest would lose the order.
+    # A digest would not keep the order.
     if len(checkpoint_id.encode()) > MOST_ID:
         raise ValueError(f"a checkpoint id of more than {MOST_ID} bytes: {checkpoint_id[:80]}…")
     return part(checkpoint_id, 3 * MOST_ID)
@@ -97,7 +99,7 @@ def id_key(checkpoint_id: str) -> str:
     return id_part(checkpoint_id) + "/"
 
 
-# Most values of a thread stay the same for many checkpoints. 1 and 1.0 are different versions.
+# Most values of a thread do not change for many checkpoints. 1 and 1.0 are different versions.
 @lru_cache(maxsize=4096, typed=True)
 def channel_key(channel: str, version: str | int | float) -> str:
     return f"{part(channel, 100)}/{part(str(version), 80)}"
@@ -108,7 +110,7 @@ def value_key(found: StoredCheckpoint, channel: str) -> str:
 
 
 def segment_key(first: str, last: str) -> str:
-    """Of the segment of the checkpoints from one base to another."""
+    """The key of the segment of the checkpoints from one base to another."""
     return f"{SEGMENTS}{first}{id_of(last)}"
 
 

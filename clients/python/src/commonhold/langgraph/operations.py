@@ -17,7 +17,7 @@ from commonhold.langgraph.wire import Plan
 from commonhold.problems import Invalid, TooLarge
 
 _BATCH: Final = 1000
-# The most bytes of values that a checkpoint, or the writes of a task, contain themselves.
+# The maximum bytes of values that are stored in the checkpoint, or in the writes of a task, itself.
 SMALL_TOGETHER: Final = 16 * 1024
 _MOST_SENT: Final = 7 * 1024 * 1024
 
@@ -47,8 +47,8 @@ def put_writes_together(
     about: Document,
     writes: Iterable[tuple[int, str, Packed, Sequence[str]]],
 ) -> list[Operation]:
-    """Operations that store writes (index, channel, packed value, its parts) in one entry, but large
-    ones in entries of their own."""
+    """Operations that store writes (index, channel, packed value, its parts) in one entry, and
+    large ones in separate entries."""
     operations: list[Operation] = []
     together: list[Document] = []
     size = 0

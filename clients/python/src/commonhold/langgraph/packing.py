@@ -1,5 +1,5 @@
-"""How Python values and names lie in Commonhold: values as readable JSON where they are JSON, keys of
-parts that cannot run into each other."""
+"""Converts Python values and names for Commonhold: values to readable JSON if they are JSON, and
+names to parts of keys that cannot be confused."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from urllib.parse import quote
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-# Below the server's own limits (64 levels, 10,000 members, 8 MiB), for what is wrapped around.
+# Below the server's limits (64 levels, 10,000 members, 8 MiB), because a document has levels of its
+# own.
 _DEPTH: Final = 48
 _MEMBERS: Final = 8_000
 _INTEGER: Final = 2**63
 PART_BYTES: Final = 4 * 1024 * 1024
 _WORTH_BYTES: Final = 1024
-# A value this small is stored in the checkpoint itself: an entry of its own would be larger.
+# A value up to this size is stored in the checkpoint itself: a separate entry would be larger.
 _SMALL: Final = 256
 
 _RESERVED: Final = re.compile("[%/\x00-\x1f\x7f-\x9f]")
@@ -32,12 +33,14 @@ Packed = dict[str, Any]
 
 
 def escape(name: str) -> str:
-    """A name as one part of a key: what would end the part, or is illegal in keys, as of URLs."""
+    """A name as one part of a key. Characters that would end the part, or that keys must not
+    contain, are percent-encoded."""
     return _RESERVED.sub(lambda found: quote(found[0], safe=""), name)
 
 
 def part(name: str, most: int) -> str:
-    """The same in at most `most` bytes: longer ones end in a digest of the whole."""
+    """A name as one part of a key, in at most `most` bytes: a longer one ends with a digest of the
+    whole name."""
     spelled = escape(name)
     if len(spelled.encode()) <= most:
         return spelled
@@ -46,12 +49,12 @@ def part(name: str, most: int) -> str:
 
 
 class Packer:
-    """Values as JSON documents and back.
+    """Converts values to JSON documents and back.
 
-    `{"json": value}` for what is JSON already, else `{"type", "base64"}` as the serializer says, with
-    `"zlib": true` where that made it smaller.
-    Any serializer but LangGraph's own (an encrypting one) encodes every value. A document that
-    would be too big for one entry becomes `{"type", "parts": n}`; its parts are entries beside it.
+    A value that is JSON becomes `{"json": value}`, any other one `{"type", "base64"}` by the
+    serializer, with `"zlib": true` if compression made it smaller. Any serializer but LangGraph's
+    own (an encrypting one) encodes every value. A document that is too large for one entry becomes
+    `{"type", "parts": n}`; its parts are separate entries.
     """
 
     def __init__(self, serde: SerializerProtocol) -> None:
@@ -59,7 +62,7 @@ class Packer:
         self._readable = type(serde) is JsonPlusSerializer
 
     def pack(self, value: Any) -> tuple[Packed, list[str]]:
-        """The document, and the parts it does not hold itself."""
+        """The document, and its parts that are stored separately."""
         if self._readable and _is_json(value) and _size(value) <= PART_BYTES:
             return {"json": value}, []
         kind, raw = self._serde.dumps_typed(value)
@@ -74,7 +77,7 @@ class Packer:
         return {**packed, "parts": len(parts)}, parts
 
     def unpack(self, packed: Packed, part: Callable[[int], str]) -> Any:
-        """The value; `part` gives the nth of its parts."""
+        """The value; `part` returns the nth of its parts."""
         if "json" in packed:
             return packed["json"]
         text = packed.get("base64")
@@ -86,14 +89,16 @@ class Packer:
         return self._serde.loads_typed((packed["type"], raw))
 
     def small_size(self, value: Any) -> int | None:
-        """The approximate size of a value that is stored in the checkpoint itself; None: it is not."""
+        """The approximate size of a value that is stored in the checkpoint itself; None if it is
+        stored separately."""
         if not self._readable:
             return None
         size = _weigh(value)
         return size if size <= _SMALL and _is_json(value) else None
 
     def split(self, members: Mapping[str, Any]) -> tuple[dict[str, Any], Packed]:
-        """Members that are JSON, readable whatever the serializer, and the others, packed."""
+        """The members that are JSON, which are readable with every serializer, and the others,
+        packed."""
         plain = {name: _listed(value) for name, value in members.items()}
         odd = {name: members[name] for name, value in plain.items() if not _is_json(value)}
         for name in odd:
@@ -102,7 +107,8 @@ class Packer:
 
 
 def _listed(value: Any) -> Any:
-    """With lists for tuples, which JSON does not know; LangGraph's serializer makes the same of it."""
+    """With lists instead of tuples, which JSON does not have. LangGraph's serializer does the
+    same."""
     if type(value) in (list, tuple):
         return [_listed(each) for each in value]
     if type(value) is dict:
@@ -111,7 +117,8 @@ def _listed(value: Any) -> Any:
 
 
 def _weigh(value: Any) -> int:
-    """About the bytes of a value as JSON. It stops counting when they are too many for a small one."""
+    """The approximate number of bytes of a value as JSON. Counting stops when the value is too
+    large to be stored in the checkpoint."""
     size = 0
     stack = [value]
     while stack and size <= _SMALL:
@@ -131,7 +138,7 @@ def _weigh(value: Any) -> int:
 
 
 def _is_json(value: Any) -> bool:
-    """Whether it comes back from JSON exactly as it is, within what the server takes."""
+    """Whether JSON represents the value exactly, within the limits of the server."""
     count = 0
     stack = [(value, 0)]
     while stack:

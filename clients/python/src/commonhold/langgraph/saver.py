@@ -69,8 +69,8 @@ from commonhold.langgraph.wire import ClientPair, Connected, Plan
 from commonhold.problems import Conflict, Forbidden, NotFound
 from commonhold.threads import create_thread, delete_thread, read_thread
 
-MAX_BYTES: Final = 8 * 1024 * 1024  # the most that the server lets a namespace allow
-_FIRST_PAGE: Final = 8  # enough for the newest checkpoint and what its tasks wrote
+MAX_BYTES: Final = 8 * 1024 * 1024  # the highest limit that the server permits for a namespace
+_FIRST_PAGE: Final = 8  # enough for the newest checkpoint and the writes of its tasks
 _MOST_THREADS: Final = 10_000
 _METADATA: Final = {"framework": "langgraph"}
 
@@ -83,9 +83,9 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         async with CommonholdSaver.from_url("http://127.0.0.1:8000", token="ch_…") as saver:
             graph = builder.compile(checkpointer=saver)
 
-    A call is one transaction, and has one effect however often it is retried. The namespaces are
-    registered when they are first needed, which takes a token with the role admin; reading and
-    writing takes an editor. `namespace` keeps several applications of a workspace apart.
+    A call is one transaction, and has one effect even if it is retried. The namespaces are
+    registered when they are first needed, which requires a token with the role admin; reading and
+    writing requires the role editor. `namespace` separates several applications of a workspace.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         self._channels = f"{namespace}.channels"
         descriptions = "checkpoints and pending writes", "values of channels, by version"
         names = (self._checkpoints, self._channels)
-        # Checkpoints are a history themselves, and nobody follows their writes.
+        # Checkpoints are a history themselves, and change events of their writes are not needed.
         registrations = [
             register_namespace(
                 name,
@@ -140,15 +140,16 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         return cls(*from_environment(), namespace=namespace, serde=serde, **options)
 
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:
-        """Grows, and differs between the branches of a fork, so that no two values share a version."""
+        """The next version of a channel. It is higher than the previous one, and differs between
+        the branches of a fork, so that no two values have the same version."""
         number = int(str(current).split(".")[0]) if current is not None else 0
         return f"{number + 1:032}.{random.random():016}"
 
     # One checkpoint ------------------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, or the newest. Two round trips, one if all its values
-        are small, and one more for one that is in a segment."""
+        """The checkpoint that `config` names, or the newest one. Takes two round trips, one if all
+        of its values are small, and one more if it is in a segment."""
         return self._wire.run(self._get(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -162,9 +163,10 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint and the values that are new in it, in one transaction and one round
-        trip (two for the first of a thread). Beyond 8 MiB the values go ahead in their own. Every 32
-        steps, two more round trips make a segment of older checkpoints."""
+        """Store a checkpoint and its new values, in one transaction and one round trip (two for the
+        first checkpoint of a thread). Values of more than 8 MiB are stored before it, in
+        transactions of their own. Every 32 steps, two more round trips create a segment of older
+        checkpoints."""
         return self._wire.run(self._put(config, checkpoint, metadata, new_versions))
 
     async def aput(
@@ -184,8 +186,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote, in one transaction and one round trip. The first to write an
-        index wins; errors, interrupts and resumes are written over."""
+        """Store the writes of a task, in one transaction and one round trip. The first write of an
+        index counts; errors, interrupts and resumes are overwritten."""
         self._wire.run(self._put_writes(config, writes, task_id, task_path))
 
     async def aput_writes(
@@ -228,8 +230,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """What the ancestors wrote to each channel since its last stored value, read in pages instead
-        of one round trip per ancestor."""
+        """The writes of the ancestors to each channel since its last stored value, read in pages
+        instead of one round trip per ancestor."""
         return self._wire.run(self._delta_history(config, channels))
 
     async def aget_delta_channel_history(
@@ -242,7 +244,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints, values and writes of a thread, and the thread in Commonhold if it
-        holds nothing else."""
+        has no other content."""
         self._wire.run(self._delete_thread(thread_id))
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -259,7 +261,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         await self._wire.arun(self._delete_for_runs(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy everything of a thread, the values first: a checkpoint that is there is whole."""
+        """Copy everything of a thread. The values are copied first, so that each copied checkpoint
+        is complete."""
         self._wire.run(self._copy_thread(source_thread_id, target_thread_id))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -267,9 +270,9 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         await self._wire.arun(self._copy_thread(source_thread_id, target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """`keep_latest`: of each checkpoint namespace only the newest checkpoint stays, with those of
-        its ancestors that its delta channels need. `delete`: none stays. Checkpoints that a graph
-        saves meanwhile stay."""
+        """`keep_latest`: keep only the newest checkpoint of each checkpoint namespace, with those
+        ancestors that its delta channels need. `delete`: keep none. Checkpoints that a graph saves
+        meanwhile are kept."""
         self._wire.run(self._prune(thread_ids, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -380,7 +383,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
             (WRITES_IDX_MAP.get(channel, position), channel, *self._packer.pack(value))
             for position, (channel, value) in enumerate(writes)
         ]
-        # Every call has keys of its own, which grow; the reader decides which writes count.
+        # Every call has unique keys in ascending order; the reader decides which writes count.
         key = f"{base}write/{time.time_ns():016x}-{random_id()[:8]}"
         about = {"task_id": task_id, "task_path": task_path}
         if operations := put_writes_together(self._checkpoints, key, about, packed):
@@ -441,13 +444,14 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
             history, gone = yield from self._walk(config, channels)
             if gone <= missing:
                 return history
-            missing = gone  # pruned while they were read: the checkpoint may be gone, too
+            missing = gone  # pruned while they were read: the checkpoint may have been deleted, too
 
     def _walk(
         self, config: RunnableConfig, channels: Sequence[str]
     ) -> Plan[tuple[Mapping[str, DeltaChannelHistory], set[str]]]:
-        """The history, and the bases of ancestors that are gone or whose values are."""
-        # Ancestors have smaller ids, as everywhere in LangGraph: one walk down passes all of them.
+        """The history, and the bases of ancestors that were deleted or whose values were."""
+        # Ancestors have smaller ids, as everywhere in LangGraph, so a descending read finds all of
+        # them.
         base, target = self._base(config), get_checkpoint_id(config)
         end = after(base + id_key(target)) if target else None
         source = CheckpointPages(self._checkpoints, base, end)
@@ -487,7 +491,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
     def _collect(
         self, found: StoredCheckpoint, newest_first: _Writes, seeds: dict[str, StoredCheckpoint]
     ) -> None:
-        """Add what an ancestor wrote to the channels that have no seed yet, and itself as one."""
+        """Add the writes of an ancestor to the channels that have no seed yet, and its value as the
+        seed if it has one."""
         for key, row in reversed(found.writes):
             channel = row["channel"]
             if channel in newest_first and channel not in seeds:
@@ -536,7 +541,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
                 yield from self._keep_latest(thread_key(thread_id))
 
     def _keep_latest(self, thread: str) -> Plan[None]:
-        # The values first: one that comes later belongs to a checkpoint we may not have seen.
+        # List the values first: one that is stored later may belong to a checkpoint that was not
+        # read.
         values = yield from list_keys(self._channels, thread)
         found = yield from read_heads(self._checkpoints, thread)
         newest = {ns_of(base): base for base in sorted(found)}
@@ -562,7 +568,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         """Make sure that Commonhold has the thread, so that people find it there."""
         if thread_id in self._known_threads:
             return
-        with suppress(Conflict):  # it is there, with more than we know
+        with suppress(Conflict):  # it exists, with other fields
             yield repeatable(create_thread(thread_id, metadata=_METADATA))
         if len(self._known_threads) == _MOST_THREADS:
             self._known_threads.clear()
@@ -587,13 +593,13 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         used = {
             value_key(each, channel) for each in checkpoints for channel in each.head["channels"]
         }
-        # A part goes with what it is a part of.
+        # A part is deleted together with its document.
         unused = [k for k in values if "/".join(k.split("/", 4)[:4]) not in used]
         yield from delete_keys(self._channels, unused)
 
 
 def _is_whole(stored: StoredCheckpoint, checkpoint: CheckpointTuple) -> bool:
-    """Whether all values were found. Values are deleted after the checkpoints that need them: if not,
-    this one may be gone by now."""
+    """Whether all values were found. Values are deleted after the checkpoints that need them. So if
+    a value is missing, the checkpoint may have been deleted."""
     channels = stored.head["channels"].keys()
     return bool(channels <= checkpoint.checkpoint["channel_values"].keys())

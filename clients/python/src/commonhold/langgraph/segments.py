@@ -1,9 +1,9 @@
 """Segments: older checkpoints of a thread, with their writes, compressed in one entry.
 
-A new checkpoint is an entry, and so is each set of writes. Every 32 steps the older ones of these become a
-segment, in one transaction: the steps of a thread differ little, so together they take a tenth of the space.
-The newest checkpoints stay single entries, because more writes may follow. All segments are older than all other
-checkpoints.
+A new checkpoint is an entry, and so is each set of writes. Every 32 steps the older ones of these
+become a segment, in one transaction: the steps of a thread differ little, so together they take a
+tenth of the space. The newest checkpoints remain single entries, because more writes may follow.
+All segments are older than all other checkpoints.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from commonhold.langgraph.wire import Plan
 from commonhold.problems import CommonholdError
 
 STEPS: Final = 32
-# So many of the newest checkpoints stay out of segments.
+# The number of the newest checkpoints that are not in segments.
 _NEWEST: Final = 4
 _FEWEST: Final = 8
-# Larger checkpoints gain little. They and those after them stay single entries.
+# Larger checkpoints gain little. They and those after them remain single entries.
 _MOST_BYTES: Final = 64 * 1024
 _MOST_TOGETHER: Final = 1024 * 1024
 _SEGMENTS_PER_PAGE: Final = 8
@@ -81,7 +81,7 @@ def _fold(namespace: str, base: str) -> Plan[None]:
 
 
 def _choose(rows: Sequence[EntryRow], *, is_last: bool) -> dict[str, list[EntryRow]]:
-    """The entries of the checkpoints to fold, by base. `is_last`: none follow."""
+    """The entries of the checkpoints for the segment, by base. `is_last`: none follow."""
     by_base: dict[str, list[EntryRow]] = {}
     for row in rows:
         by_base.setdefault(base_of(row.key), []).append(row)

@@ -1,7 +1,7 @@
 """The store: LangGraph's long-term memory as entries.
 
-An item is an entry of `{namespace}.store` under `{label}/…/{key}`; its value is the item's value, as
-it is. Everything of a Commonhold entry works on it: history, restore, patches, the change feed.
+An item is an entry of `{namespace}.store` under `{label}/…/{key}`; its value is the item's value,
+unchanged. The item has all features of an entry: history, restore, patches, the change feed.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class CommonholdStore(BaseStore, Connected):
         async with CommonholdStore.from_url("http://127.0.0.1:8000", token="ch_…") as store:
             graph = builder.compile(store=store)
 
-    `ttl`: as of LangGraph, in minutes; what has expired is never read, swept or not. There is no
-    vector index: `query` and `index` have no effect, as in every store without one. Filters are
-    judged here, over pages of 200 items. The namespace is registered when it is first needed, which
-    takes a token with the role admin.
+    `ttl`: as in LangGraph, in minutes; expired items are never returned, even before they are
+    deleted. There is no vector index: `query` and `index` have no effect, as in every store without
+    one. The client applies filters, to pages of 200 items. The namespace is registered when it is
+    first needed, which requires a token with the role admin.
     """
 
     supports_ttl = True
@@ -113,14 +113,14 @@ class CommonholdStore(BaseStore, Connected):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Reads return the state before the batch. Then all puts are stored in one transaction (per
-        1,000). Of two puts to one item the last counts."""
+        1,000). Of two puts to one item, the last one counts."""
         return self._wire.run(self._batch(list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """See batch."""
         return await self._wire.arun(self._batch(list(ops)))
 
-    # What LangGraph's stores do not have: changes that lose no update -----------------------------
+    # Methods that LangGraph's stores lack: changes that lose no update -----------------------------
 
     def update(self, namespace: Namespace, key: str, *operations: Mapping[str, Any]) -> Item:
         """Change an item on the server, in one step: `{"op": "add", "path": "/n", "value": 1}`; op is
@@ -239,7 +239,8 @@ class CommonholdStore(BaseStore, Connected):
             call = replace(call, query={**call.query, "cursor": page.next_cursor})
 
     def _refresh(self, entries: Iterable[Entry | EntryRow]) -> Plan[None]:
-        """Let what was read live on from now, unless it was written meanwhile."""
+        """Extend the time to live of the items that were read, unless they were written
+        meanwhile."""
         operations = [
             {
                 "op": "put",
@@ -334,7 +335,7 @@ def _seconds(minutes: float) -> int:
 
 
 def _lifetime(entry: EntryFacts) -> int | None:
-    """The seconds to live that it was last given."""
+    """The time to live that was set last, in seconds."""
     if entry.expires_at is None or entry.updated_at is None:
         return None
     return max(1, round((entry.expires_at - entry.updated_at).total_seconds()))
@@ -345,7 +346,7 @@ def _chunks(operations: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str,
         yield operations[at : at + _BATCH]
 
 
-# Conditions, as LangGraph means them ----------------------------------------------------------------
+# Conditions, with the meaning that they have in LangGraph ----------------------------------------------------------------
 
 
 def _matches_condition(value: Value, condition: Mapping[str, Any] | None) -> bool:
@@ -373,7 +374,8 @@ def _compares(value: Any, operator: str, than: Any) -> bool:
         return bool(value != than)
     if operator not in ("$gt", "$gte", "$lt", "$lte"):
         raise ValueError(f"Unsupported operator: {operator}")
-    # By number, never by text: "10" is more than "9". What is no number is not comparable.
+    # Compared as numbers, not as strings: "10" is greater than "9". Other values are not
+    # comparable.
     left, right = _number(value), float(than)
     if left is None:
         return False
@@ -392,7 +394,7 @@ def _number(value: Any) -> float | None:
 
 
 def _common(conditions: Iterable[MatchCondition]) -> Sequence[str]:
-    """The labels that all namespaces begin with, up to the first that may be any."""
+    """The labels with which all namespaces begin, up to the first wildcard."""
     for condition in conditions:
         if condition.match_type == "prefix":
             path = list(condition.path)

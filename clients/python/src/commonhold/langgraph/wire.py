@@ -1,4 +1,4 @@
-"""How the plans of the saver and the store reach the server: the same plan for both clients.
+"""Executes the plans of the saver and the store, with either of the two clients.
 
 A plan is a generator. It yields a `Call` and is sent the result (a CommonholdError is thrown into
 it), `StoreEntries`, or a `Sleep`. Anything else that it yields is an item for the caller.
@@ -24,20 +24,19 @@ Plan = Generator[Any, Any, R]
 
 
 class ClientPair:
-    """A blocking client and one for each event loop, each made when it is first needed. `registrations`
-    are the calls that register the namespaces, made when a namespace is not registered."""
+    """A blocking client and one for each event loop, each created when it is first needed.
+    `registrations` are the calls that register the namespaces, made when a namespace is not
+    registered."""
 
     def __init__(
         self, url: str, token: str, options: Options, registrations: Sequence[Call[Any]]
     ) -> None:
-        Commonhold(
-            url, token, **options
-        )  # which refuses mistakes now, not in the middle of a graph
+        Commonhold(url, token, **options)  # checks the settings now, not in the middle of a graph
         self._address = (url, token)
         self._options = options
         self._registrations = registrations
         self._client: Commonhold | None = None
-        self._opening = threading.Lock()  # LangGraph's background threads write at once
+        self._opening = threading.Lock()  # LangGraph's background threads write concurrently
         self._joiner = Joiner()
         # Connections and waiting writes belong to the event loop in which they were created.
         self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncCommonhold, AsyncJoiner]] = {}
@@ -48,7 +47,7 @@ class ClientPair:
             yield call
 
     def run(self, plan: Plan[R]) -> R:
-        """The plan's result."""
+        """Execute the plan. Returns its result."""
         answer: Any = None
         while True:
             try:
@@ -59,7 +58,7 @@ class ClientPair:
             answer = self._take(step)
 
     def items(self, plan: Plan[None]) -> Iterator[Any]:
-        """The plan's items, as they come."""
+        """Execute the plan. Yields its items."""
         answer: Any = None
         while True:
             try:

@@ -262,7 +262,7 @@ def purge_day() -> int:
 
 
 def measure_growth(api: Api, work: Work, seconds: float) -> str:
-    """Bytes per row of what the year stored, and per write of now."""
+    """Bytes per row that the year stored, and per write at its end."""
     with _cursor() as cursor:
         before = read_sizes(cursor)
         cursor.execute("SELECT max(id) FROM audit")

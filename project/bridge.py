@@ -369,5 +369,5 @@ def render_refusal(problem: Problem) -> Answer:
 
 
 async def _receive_nothing(*_: Any) -> Any:
-    """Stands in for a client: never disconnects, and accepts no stream."""
+    """Replaces a client: never disconnects, and accepts no stream."""
     raise TypeError("there is no client")

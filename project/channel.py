@@ -108,7 +108,7 @@ class Channel:
         self.end("gone")
 
     def end(self, why: str) -> None:
-        """Tell the response to end because the client is "gone" or the server is "draining"."""
+        """End the response because the client is "gone" or the server is "draining"."""
         self._ended = self._ended or why
         for close in self._closers:
             close(why)

@@ -82,7 +82,7 @@ class ClientConnection(HttpToolsProtocol):
         self._stop_timer()
         if self._reader_check is not None:
             self._reader_check.cancel()
-        # uvicorn tells only the last request that its client is gone.
+        # uvicorn notifies only the last request that its client has disconnected.
         self.pipeline.clear()
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True

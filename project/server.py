@@ -129,7 +129,7 @@ def _listen() -> list[socket.socket]:
 def work(listener: socket.socket, others: Sequence[socket.socket], connections: int) -> None:
     """Run a web worker until SIGTERM. Ctrl-C reaches its parent too, which stops it. `others`: the
     listening sockets of other workers."""
-    for other in others:  # otherwise, they would stay open when those workers have ended
+    for other in others:  # otherwise, they would remain open after those workers have ended
         other.close()
     # With the handlers of the parent, a SIGTERM during the import would be lost. The default action is to
     # end the process, which is right before the first request.

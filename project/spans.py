@@ -99,7 +99,7 @@ def span(
         try:
             yield current
         except Exception as error:
-            # A request that is refused is no failure.
+            # A refused request is not a failure.
             if getattr(error, "status", 500) >= 500:
                 current.fail(type(error).__qualname__)
             else:

@@ -1,4 +1,4 @@
-// A scripted agent works on a thread; an AG-UI client shows what it does. No model is asked.
+// A scripted agent, without a model, works on a thread; an AG-UI client shows what it does.
 import { HttpAgent } from "@ag-ui/client";
 import { commit, finish, headers, startRun, url } from "../shared/server.mjs";
 

@@ -1,4 +1,5 @@
-// A scripted agent answers on a thread; the AI SDK joins the reply and shows it grow. No model is asked.
+// A scripted agent, without a model, replies on a thread; the AI SDK joins the reply and shows its parts as they
+// arrive.
 import { DefaultChatTransport, readUIMessageStream } from "ai";
 import { commit, finish, headers, startRun, url } from "../shared/server.mjs";
 

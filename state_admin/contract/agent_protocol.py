@@ -1,4 +1,5 @@
-"""The Agent Protocol, as LangGraph's SDK speaks it: its store, and its threads with their state.
+"""The Agent Protocol, as LangGraph's SDK implements it: its store, and its threads with their
+state.
 
 Names and shapes are the protocol's. Null counts as absent in its bodies.
 """

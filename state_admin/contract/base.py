@@ -72,7 +72,7 @@ class DryRun(Answer):
 
 class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The base of request documents and of the objects in them. An optional member is
-    `| UnsetType = UNSET`, so that an explicit null is refused where null is no value."""
+    `| UnsetType = UNSET`, so that an explicit null is refused where null is not a valid value."""
 
     def given(self) -> dict[str, Any]:
         """The members that were sent, by name."""
@@ -81,8 +81,8 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The base of query parameters. A parameter without a default is required; None stands for
-    an absent one. Types: str, int, bool, datetime, Literal, and list[str] for a repeated one."""
+    """The base of query parameters. A parameter without a default is required; None means that it
+    is absent. Types: str, int, bool, datetime, Literal, and list[str] for a repeated one."""
 
 
 # Types of optional members: constraints belong to a type, the description to the union with it.
@@ -264,7 +264,8 @@ _DRY_RUN: Final = {
 
 
 def parameters_of(query: type[Query]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each parameter with its JSON Schema. None, the default of an absent one, is no value."""
+    """Each parameter with its JSON Schema. None, the default of an absent one, is not part of the
+    schema."""
     (_,), components = msgspec.json.schema_components([query])
     for name, schema in components[query.__name__]["properties"].items():
         if "anyOf" in schema:

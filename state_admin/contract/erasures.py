@@ -1,4 +1,4 @@
-"""Erasures: everything of one resource, or under one key, removed for good."""
+"""Erasures: everything of one resource, or under one key, removed permanently."""
 
 from __future__ import annotations
 

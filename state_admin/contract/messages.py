@@ -38,7 +38,7 @@ Seq = Annotated[
 ]
 _CONTENT: Final = "Text of the message, or a list of content parts."
 # A message stays as it was sent, with members that the server does not know. Its rules are those of
-# domain.messages; this is what generators of clients are told of them.
+# domain.messages; this is the part of them that generators of clients use.
 MessageIn = Annotated[
     JsonIn,
     doc(

@@ -45,7 +45,7 @@ _LATE_INDEX: Final = timedelta(minutes=10)
 _LATE_STREAM: Final = timedelta(minutes=15)
 _LATE_HOOK: Final = timedelta(minutes=10)
 _DEAD_ROWS: Final = 100_000
-# An index whose keys are inserted in any order is two thirds full, which is no fault.
+# An index whose keys are inserted in any order is two thirds full, which is not a fault.
 _WASTED_BYTES: Final = 100 << 20
 _NEEDED_PART: Final = 0.4
 _MOST_EXAMPLES: Final = 5

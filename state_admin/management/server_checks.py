@@ -22,7 +22,7 @@ from state_admin.models.database import keeps_statements
 
 _FREE_BYTES: Final = 1 << 30
 # Of difflib: DATABASE_URI is a misspelled DATABASE_URL (0.92), and COMMONHOLD_PORT, which Kubernetes
-# sets, is no misspelled COMMONHOLD_ROLE (0.8).
+# sets, is not a misspelled COMMONHOLD_ROLE (0.8).
 _SIMILAR: Final = 0.85
 # The clients read it (docs/guides), and it resembles COMMONHOLD_ROLE.
 _OF_CLIENTS: Final = "COMMONHOLD_URL"

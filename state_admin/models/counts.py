@@ -165,8 +165,8 @@ def ended_runs(actor: Actor, *, width: int, count: int) -> EndedRuns:
     return EndedRuns(now, earlier, bool(rows) and rows[0][4])
 
 
-# Counted among the newest changes of all kinds. A rate of a short time is no number of a day: if these
-# changes cover less than a day or an hour, the numbers are lower bounds.
+# Counted among the newest changes of all kinds. A rate of a short time is not representative of a
+# day: if these changes cover less than a day or an hour, the numbers are lower bounds.
 _WRITES = """
 WITH newest AS MATERIALIZED (
     SELECT at, kind, namespace FROM changes WHERE workspace_id = %(workspace)s

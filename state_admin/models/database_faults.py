@@ -95,7 +95,7 @@ class DeadRows(NamedTuple):
     dead: int
 
 
-# More dead rows than live ones. Fewer than `least` are no reason to do anything.
+# More dead rows than live ones. Fewer than `least` do not require an action.
 _DEAD = """
 SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables
 WHERE schemaname = current_schema() AND n_dead_tup > %(least)s AND n_dead_tup > n_live_tup
@@ -109,7 +109,7 @@ def find_bloated_tables(least: int) -> list[DeadRows]:
 
 
 class IndexBloat(NamedTuple):
-    """The bytes of an index, and about how many it would have if it were built anew."""
+    """The bytes of an index, and the estimated bytes after a rebuild."""
 
     name: str
     size: int
@@ -150,8 +150,8 @@ ORDER BY bytes - needed DESC
 
 
 def find_bloated_indexes(least: int, part: float) -> list[IndexBloat]:
-    """The B-tree indexes that would be `least` bytes smaller if they were built anew, and smaller than
-    this part of their size. Estimated from statistics."""
+    """The B-tree indexes that would be `least` bytes smaller after a rebuild, and smaller than this
+    part of their size. Estimated from statistics."""
     rows = hot.fetch_all(_BLOATED, {"least": least, "part": part})
     return [IndexBloat._make(row) for row in rows]
 

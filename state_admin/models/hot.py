@@ -92,9 +92,9 @@ _ARRAYS = {
 def fetch_all(statement: str, parameters: Mapping[str, Any]) -> list[Row]:
     """Execute one statement and return its rows. Takes part in Django's open transaction, if any.
 
-    `%(name)s` stands for a parameter, `%(name)b::text[]` for a list, sent as a binary array of that
-    type. Select jsonb and types that psycopg does not know `::text`. Raises django.db errors, and
-    marks the connection as Django would, so that a broken one is replaced at the next request.
+    `%(name)s` is a parameter, `%(name)b::text[]` for a list, sent as a binary array of that type.
+    Select jsonb and types that psycopg does not know `::text`. Raises django.db errors, and marks
+    the connection as Django would, so that a broken one is replaced at the next request.
     """
     connection.ensure_connection()
     with (

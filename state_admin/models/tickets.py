@@ -25,7 +25,7 @@ class TicketStatus(models.TextChoices):
 class OnExpiry(models.TextChoices):
     """What happens to a ticket that was not decided in time."""
 
-    KEEP = "keep"  # it stays open, and its run is stuck
+    KEEP = "keep"  # the ticket remains open, and its run is stuck
     CANCEL = "cancel"
 
 

@@ -118,8 +118,9 @@ def read_path_history(
     *, actor: Actor, namespace: str, key: str, pointer: str, since: int | None = None
 ) -> PathHistory:
     """The versions that changed the value at `pointer`, a place in the version `since`, by default
-    in the newest version that has a value there. Raises BadRequest if it is no JSON Pointer. Reads
-    back to MOST_VERSIONS, MOST_CHANGES or MOST_CHARACTERS; see `blame.follow` for what it follows.
+    in the newest version that has a value there. Raises BadRequest if it is not a JSON Pointer.
+    Reads back to MOST_VERSIONS, MOST_CHANGES or MOST_CHARACTERS; see `blame.follow` for what it
+    follows.
     """
     find_definition(actor, namespace, fresh=True)
     try:

@@ -183,7 +183,7 @@ def _settle(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> DeliveryStatu
         )
         if not settled:
             return None
-        # A receiver that was replaced meanwhile says nothing about the present one.
+        # The result of a receiver that was replaced meanwhile does not apply to the current one.
         current = Webhook.objects.filter(pk=claimed.webhook_id, url=claimed.url)
         if outcome.hopeless:
             disable_webhook(current, outcome.hopeless)

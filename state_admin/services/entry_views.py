@@ -53,7 +53,8 @@ class EntryView(NamedTuple):
 
 
 def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
-    """The current entry. An absent key is no error. Raises NotRegistered for an absent namespace."""
+    """The current entry. An absent key is not an error. Raises NotRegistered for an absent
+    namespace."""
     if not actor.sees_namespace(namespace):
         raise NotRegistered(namespace)
     row = entries_sql.read_entry(Address(actor.workspace_id, namespace, key))

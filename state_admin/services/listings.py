@@ -46,7 +46,8 @@ class ListFilters:
 
     @property
     def sparse(self) -> bool:
-        """Whether a filter has no index. Times have one; keys of the scope kind `custom` are no range."""
+        """Whether a filter has no index. Times have one; keys of the scope kind `custom` are not a
+        range."""
         return bool(self.tags) or self.custom or self.valid is not None
 
     @property

@@ -100,8 +100,8 @@ def unrecorded() -> Problem:
 
 
 def expire_older_states() -> None:
-    """Called at the end of a transaction that removes data for good: from its commit on, no replica
-    answers anyone from an earlier state."""
+    """Called at the end of a transaction that removes data permanently: from its commit on, no
+    replica answers anyone from an earlier state."""
     if ALIASES:
         write_positions.expire()
 
@@ -125,7 +125,7 @@ def read(
         if isinstance(error.__cause__, _ON_ANY_SERVER):
             raise
         connections[alias].close()
-        # A conflict with the recovery is no fault of the replica.
+        # A conflict with the recovery is not a fault of the replica.
         lasts = not isinstance(error.__cause__, psycopg.errors.SerializationFailure)
         _note(alias, describe_error(error), pause=_PAUSE if lasts else 0.0)
     except refusals:

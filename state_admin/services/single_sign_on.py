@@ -114,7 +114,7 @@ def _of_address(email: str) -> User | None:
 
 def _make_member(identity: Identity, request_id: str) -> User:
     """A new user in the workspace for new users. Raises Forbidden. Never an existing user, because
-    somebody else may know its password."""
+    another person may know its password."""
     sso = cast(SingleSignOn, settings.OIDC)
     name, _, domain = identity.email.rpartition("@")
     if not name or domain not in sso.domains or len(identity.email) > _LONGEST_NAME:

@@ -74,7 +74,7 @@ def login(request: HttpRequest) -> HttpResponse:
 
 def _login_context(after: str) -> dict[str, Any]:
     """What the login page shows to anybody. It must not depend on which users exist."""
-    # Whoever opens the page at a loopback address can run commands on the server.
+    # A client with a loopback address can run commands on the server.
     local = settings.DEBUG or urlsplit(settings.SITE_URL).hostname in LOOPBACK_HOSTS
     return {
         "next": after,

@@ -70,7 +70,7 @@ def check_own_password(request: Request, field: str = "password") -> None:
     )
     if user is None:
         raise Invalid("current password is incorrect")
-    request.user.password = user.password  # the one that was checked, perhaps hashed anew
+    request.user.password = user.password  # the one that was checked, perhaps with a new hash
 
 
 def find_address(request: HttpRequest) -> str:

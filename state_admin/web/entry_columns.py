@@ -87,7 +87,7 @@ def columns_of_values(rows: Sequence[Mapping[str, JSON]]) -> list[Column]:
 
 
 def members_of(text: EntryText | None) -> Mapping[str, JSON] | None:
-    """The members of a value that was read completely; None if it was not, and {} if it is no
+    """The members of a value that was read completely; None if it was not, and {} if it is not an
     object."""
     if text is None or text.text is None or not text.whole:
         return None

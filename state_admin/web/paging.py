@@ -152,8 +152,8 @@ def fetch_in_order(rows: QuerySet[Row], keys: Sequence[int]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Order:
-    """An order of rows by `field`, which is never NULL, then by primary key. `value` computes it, if it
-    is no column. `read` converts the value in a cursor.
+    """An order of rows by `field`, which is never NULL, then by primary key. `value` computes it,
+    if it is not a column. `read` converts the value in a cursor.
 
     Without an index, the database sorts all rows for each page. If there may be many, the order is
     `bounded`: it has the newest WINDOW rows, and a file with more is refused."""

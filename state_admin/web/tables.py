@@ -33,7 +33,7 @@ FindRows = Callable[[Any, dict[str, str], str], tuple[Sequence[Item], str]]
 
 # A row has at most so many cells, which bounds the size of a page.
 MOST_COLUMNS = 10
-# The column that cannot be hidden, and stands for an empty selection.
+# The column that cannot be hidden, and means an empty selection in the URL.
 KEY = "key"
 # Lists count their rows up to this number.
 COUNTED = 1000
@@ -106,7 +106,7 @@ class Filter(Protocol):
     """A part of the menu of filters: a Field, or several that belong together (periods.Period)."""
 
     def read(self, request: HttpRequest) -> dict[str, str]:
-        """The parameters of the list that it stands for."""
+        """The parameters of the list that the chip represents."""
 
     def filled(self, filters: Mapping[str, str]) -> list[Field]:
         """Its fields with their values."""

@@ -150,7 +150,7 @@ document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
   if (field.value !== text) next.dispatchEvent(new Event("input", { bubbles: true }));
 });
 
-// A refresh leaves open what a person has opened: the new HTML knows nothing of it.
+// A refresh keeps open what a person has opened, which the new HTML does not contain.
 globalThis.htmx?.registerExtension("open-details", {
   htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element.matches("details")),
 });
@@ -226,7 +226,7 @@ document.addEventListener("htmx:before:swap", () => {
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
   if (isLive(ctx) || document.activeElement !== document.body) return;
-  if (ctx.sourceEvent?.type === "load" && !focused) return; // nobody has been anywhere on the page yet
+  if (ctx.sourceEvent?.type === "load" && !focused) return; // no element of the page has had the focus yet
   const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && labelOf(each) === name);
   const row = rows()[place] ?? rows().at(-1);
   const next = place < 0 ? name && same() : row && itemOf(row).tagName === kind && row;

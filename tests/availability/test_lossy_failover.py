@@ -1,5 +1,5 @@
-"""deploy/ha without synchronous replication: a failover loses the newest acknowledged writes, and the
-readers of their changes are told."""
+"""deploy/ha without synchronous replication: a failover loses the newest acknowledged writes, and
+the readers of their changes get an error."""
 
 from __future__ import annotations
 

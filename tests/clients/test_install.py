@@ -57,7 +57,7 @@ def test_install_page__file_names__match_this_version() -> None:
 
 
 def test_pages__install_commands__use_no_package_index() -> None:
-    """Until there is a release, `pip install commonhold` would install somebody else's code."""
+    """Until there is a release, `pip install commonhold` would install code of another author."""
     found = {
         (page.name, argument)
         for page in PAGES

@@ -75,7 +75,7 @@ NOT_READ = {
     ("docs/workspace-files.md", '{"format": "commonhold-workspace", "format_version": 1, "commonhold_version": "0.1.0", "migration": "…", "exported_at": "…", "workspace": "acme", "workspace_id": 1, "clock": 5120, "secrets": false, "tables": {"entries": {"rows": 2, "columns": ["id", "key", …]}, …}}'):
         "is shortened by `…`; tests/domain/test_workspace_files.py tests the format",
 }  # fmt: skip
-# The others: each has a test of its own below.
+# Each of the others has its own test below.
 RUN_HERE = {
     ("docs/workspace-files.md", ".venv/bin/python manage.py export_workspace acme --to acme.ndjson.gz"),
     ("docs/scaling.md", ".venv/bin/python manage.py cells --output /etc/haproxy/maps"),

@@ -175,7 +175,7 @@ def test_is_refused_when_pasted__where_a_statement_ends__decides(text: str, refu
 
 
 def test_shell_blocks__none__has_a_comment_behind_a_command() -> None:
-    """An interactive zsh passes it to the command as arguments, unless it is told not to."""
+    """An interactive zsh passes it to the command as arguments, unless an option prevents it."""
     found = [
         f"{block.place}: {line}"
         for path in [BASE_DIR / "README.md", *sorted((BASE_DIR / "docs").rglob("*.md"))]

@@ -159,7 +159,7 @@ def test_blame__item_with_an_id__is_followed_when_it_moves() -> None:
 
 def test_blame__removed_and_inserted_again__belongs_to_the_last_insert() -> None:
     assert blame(["a", "b"], ["b"], ["a", "b"]) == {"": 3, "/1": 1}
-    # The first "a" is the oldest one, although an "a" stood at the index of the second one before.
+    # The first "a" is the oldest one, although the index of the second one had an "a" before, too.
     assert blame(["z", "a", "y"], ["a", "y"], ["a", "a", "y"]) == {"": 3, "/0": 1, "/2": 1}
 
 

@@ -35,7 +35,7 @@ SHELL = """
   - link /Search entries/
 - main
 """
-# The form of a ticket: what is asked, with which arguments, then the choices.
+# The form of a ticket: the question, the arguments, then the choices.
 DECISION = """
     - paragraph: “Refunds above 100 need a person.”
     - group: /amount/

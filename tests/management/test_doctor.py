@@ -288,7 +288,7 @@ def test_extensions__without_pg_stat_statements__says_how_to_install_it() -> Non
     (finding,) = [finding for finding in diagnose() if finding.check == "extensions"]
     assert "CREATE EXTENSION pg_stat_statements" in finding.remedy
 
-    # Stands for the extension's view: the embedded PostgreSQL does not have the extension.
+    # Replaces the extension's view: the embedded PostgreSQL does not have the extension.
     execute("CREATE TABLE pg_stat_statements ()")
     execute("SELECT set_config('pg_stat_statements.max', '5000', true)")
     (finding,) = [finding for finding in diagnose() if finding.check == "extensions"]

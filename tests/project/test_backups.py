@@ -278,7 +278,7 @@ def test_new_server__copied_by_logical_replication__has_everything(drill: Drill)
         drill.site.running.kill_all()
         drill.run("switch", drill.first, **urls)
 
-        # As the role of the processes, which is no superuser.
+        # As the role of the processes, which is not a superuser.
         url = urls["NEW"].replace("postgres@", "commonhold@")
         drill.check(url, middle, end, None, "after-the-copy")
     finally:

@@ -1,4 +1,4 @@
-"""Calls of one moment go together; nobody waits for a timer, or behind somebody who sends much."""
+"""Concurrent calls form a group; no call waits for a timer, or behind a client that sends many."""
 
 from __future__ import annotations
 

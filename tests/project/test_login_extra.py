@@ -1,4 +1,4 @@
-"""Sign-in methods beside passwords: absent if not configured, one sentence if configured
+"""Sign-in methods beside passwords: absent if not configured, and an error message if configured
 incompletely."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Traces are optional: without the variables nothing is imported, without the packages the server says so."""
+"""Traces are optional: without the variables nothing is imported, without the packages the server
+reports an error."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ def test_slow_worker__lost_its_lease__applies_nothing(thread: Person, fake: Fake
     assert job(asked).status == "running", "it is the other worker's now"
 
 
-# What a summary stands for ---------------------------------------------------------------------
+# What a summary replaces ---------------------------------------------------------------------
 
 
 def replaced_messages(person: Person, asked: str, query: str = "") -> list[int]:

@@ -337,7 +337,7 @@ def test_open__unknown_on_expiry__is_refused_with_its_place(alice: Person, on_ex
 
 @pytest.mark.django_db(transaction=True)
 def test_race__decisions_and_the_sweep_at_the_deadline__one_is_stored(alice: Person) -> None:
-    """The deadline passes while they run: whoever is first, the others are refused."""
+    """The deadline passes while they run: the first one succeeds, and the others are refused."""
     wait_for_two(alice, expires_at=FUTURE, on_expiry="cancel")
     decide(alice, "k1")
     pass_it = partial(Ticket.objects.filter(public_id="k2").update, expires_at=Now())

@@ -76,7 +76,7 @@ def test_counting__call_that_fails__is_a_failure(
     assert counted(counter, alice) == (0, 0, 0)
     (row,) = Traffic.objects.timed().filter(workspace=alice.workspace)
     assert row.failures == 1
-    # Nobody knows whose call it was.
+    # The caller is unknown.
     monkeypatch.setattr(authentication.actors, "admit_token", fail)
     assert alice.api("GET", "/me").status_code == 503
     counter.flush()

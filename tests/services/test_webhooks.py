@@ -135,7 +135,7 @@ def test_create__any__stores_no_secret(alice: Person) -> None:
         assert encoded not in stored
 
 
-# What it is told -----------------------------------------------------------------------------
+# What it receives -----------------------------------------------------------------------------
 
 
 @pytest.fixture

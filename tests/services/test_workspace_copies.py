@@ -1,4 +1,5 @@
-"""A copy of a workspace is equal to the source, and every table belongs to one or says why not."""
+"""A copy of a workspace is equal to the source, and every table belongs to one, or its declaration
+gives the reason why not."""
 
 from __future__ import annotations
 
@@ -112,7 +113,7 @@ SENSITIVE = ("digest", "salt", "ciphertext", "key_id", "lookup", "secret", "pass
 
 
 def test_columns__of_this_server_only__have_a_rule() -> None:
-    """Numbers of rows that are no foreign keys, transaction ids, and secrets."""
+    """Numbers of rows that are not foreign keys, transaction ids, and secrets."""
     for table in TABLES:
         for column, field in table.fields.items():
             is_number = isinstance(field, models.IntegerField) and column.endswith("_id")
@@ -286,7 +287,7 @@ def test_copy__webhook__continues_behind_the_same_change(file: bytes) -> None:
 def test_copy__audit_rows_in_gaps_of_earlier_pages__have_the_order_of_the_source(
     file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Outside of the transaction of the tests, COPY fills such gaps. This stands in for them.
+    # Outside of the transaction of the tests, COPY fills such gaps. This has the same effect.
     def stage_backwards(table: Table, columns: Any, rows: Any) -> None:
         stage_rows(table, columns, list(rows)[::-1])
 

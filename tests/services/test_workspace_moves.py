@@ -120,7 +120,7 @@ def comparable(slug: str) -> Mapping[str, Any]:
         row.pop("ciphertext", None)
     for row in found["api_tokens"]:
         row.pop("last_used_at", None)
-    # Positions in the feed that are no rows: compared below, by what they are followed by.
+    # Positions in the feed that are not rows: compared below, by what they are followed by.
     for table in ("webhooks", "webhook_deliveries"):
         for row in found[table]:
             row.pop("place_id", None)

@@ -275,7 +275,7 @@ def test_stream__token_expires__is_closed(listen, alice) -> None:
 
 
 def test_stream__client_disconnects__releases_everything(listen, web, alice) -> None:
-    """The hub closes its connection when the last subscriber has gone."""
+    """The hub closes its connection when the last subscriber has disconnected."""
     for _ in range(5):
         stream = listen(alice.token)
         assert feed_connections() == 1

@@ -275,7 +275,7 @@ def test_call__too_long_response__is_cut() -> None:
         assert estimate_text(ask(receiver).text) <= 500
 
 
-# What a model is told and shown ---------------------------------------------------------------
+# The prompt of a model ---------------------------------------------------------------
 
 
 def sent_prompt(request: SummaryRequest, model: Model = PRICED) -> tuple[str, str]:

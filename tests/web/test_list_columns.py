@@ -17,8 +17,8 @@ from tests.web.test_lists import LISTS, OF
 
 __all__ = ["alice", "filled"]
 
-# Lists that are no data tables, the one whose columns depend on its values (test_entry_table.py), and the
-# one in a tab (test_list_orders.py).
+# Lists that are not data tables, the one whose columns depend on its values (test_entry_table.py),
+# and the one in a tab (test_list_orders.py).
 OTHERS = {
     "audit-list", "change-list", "entry-history", "entry-list", "inbox", "plugin-list", "sessions",
     "thread-runs", "ticket-list",

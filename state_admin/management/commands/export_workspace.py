@@ -67,7 +67,9 @@ class Command(BaseCommand):
                 f"{error.filename} exists: another export writes it, or one was killed. If none is "
                 "running, delete it."
             ) from error
-        except BrokenPipeError:  # manage.py ends quietly if nobody reads standard output any more
+        except (
+            BrokenPipeError
+        ):  # manage.py ends without an error if the reader of standard output has closed it
             raise
         except OSError as error:
             raise CommandError(

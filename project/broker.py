@@ -37,7 +37,7 @@ _POLL_SECONDS = 2.0
 # While every slot of the prefetch is taken, a poll is due as soon as one becomes free.
 _BUSY_POLL_SECONDS = 0.02
 
-# One failed attempt is enough: the default retries for ever, inside a request.
+# One failed attempt is enough: the default retries forever, inside a request.
 _ONCE = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 
 

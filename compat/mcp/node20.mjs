@@ -1,5 +1,5 @@
-// The suite imports `globSync` of node:fs, which Node 20 does not have, and needs it for another
-// command than ours. `node --import ./node20.mjs …` gives it an empty one.
+// The suite imports `globSync` of node:fs, which Node 20 does not have, and needs it for another command than this one.
+// `node --import ./node20.mjs …` gives it an empty one.
 import { register } from "node:module";
 
 const fs = "export * from 'node:fs'; export { default } from 'node:fs'; export const globSync = () => [];";

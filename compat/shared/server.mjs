@@ -13,7 +13,7 @@ export async function api(method, path, body) {
   return text ? JSON.parse(text) : null;
 }
 
-// A thread with a run that is going on. Ids are new each time: the server is shared.
+// A thread with an active run. Ids are new each time: the server is shared.
 export async function startRun() {
   const thread = `t-${crypto.randomUUID()}`;
   const run = `r-${crypto.randomUUID()}`;

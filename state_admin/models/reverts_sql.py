@@ -103,9 +103,9 @@ def find_names(
 
 
 # The first version that the request created follows the newest one by another request. If a version
-# between them was removed, or belonged to another request, nobody knows what was there before.
-# OFFSET 0: otherwise, with statistics of an almost empty table, the join reads all entries of the
-# namespace for each row.
+# between them was removed, or belonged to another request, it is unknown which version was there
+# before. OFFSET 0: otherwise, with statistics of an almost empty table, the join reads all entries
+# of the namespace for each row.
 _NEXT = """
 SELECT p.id, p.namespace, p.key, p.tag_change,
     CASE WHEN own.versions = p.version - coalesce(prior.version, 0)

@@ -1,8 +1,8 @@
 """Codes of authenticator apps, and recovery codes. Imported only if LOGIN_TOTP is not off.
 
 allauth creates and checks secrets and codes. Its throttle and its record of used codes are in a
-cache, which is separate in each process. Ours are in the row of the authenticator, under its lock,
-so that a code works only once (docs/adr/0014).
+cache, which is separate in each process. This module stores them in the row of the authenticator,
+under its lock, so that a code works only once (docs/adr/0014).
 """
 
 from __future__ import annotations

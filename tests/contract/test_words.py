@@ -4,8 +4,10 @@ private dialect."""
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -17,9 +19,15 @@ CODE = [
     "state_admin/management",
     "state_admin/summarizers",
     "project",
+    "clients/python/src",
 ]
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
-FOLDERS = ("tutorial", "concepts", "guides", "reference", "explanation", "security")
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md")),
+]
+FOLDERS = ("adr", "tutorial", "concepts", "guides", "reference", "explanation", "security")
 PAGES += [f"docs/{each}/{path.name}" for each in FOLDERS for path in ROOT.glob(f"docs/{each}/*.md")]
 # Calls whose string arguments are shown to clients or operators, beside those in `raise`
 # statements.
@@ -32,6 +40,8 @@ SHOWN |= {
     "BadSetting",
     "add_argument",
     "write",
+    "verb",
+    "_complain",
 }
 NAMED = {"hint", "help", "meaning", "remedy", "causes", "members", "title", "description"}
 
@@ -59,6 +69,22 @@ DIALECT = [
     r"by now",
 ]
 DIALECT_WORDS = re.compile("|".join(rf"(?:\b(?:{words}))" for words in DIALECT), re.IGNORECASE)
+
+# For comments and docstrings. Those about conditions may say that "there is nothing to …".
+COMMENT_DIALECT = [
+    *(words for words in DIALECT if not words.startswith(("there", "(?:is|are) no"))),
+    r"(?<!there )(?:is|are|was|were) no (?!longer\b|more\b|one\b|\w+er than\b)",
+    r"for good\b|for ever\b|anew\b|of then\b|as of now\b",
+    r"judge[sd]?\b|sought\b|ours\b",
+    r"holds what|what is no\b|none of (?:its|our|their) business",
+    r"stands? (?:beside|here|in for)|stood (?:beside|here|in)",
+    r"nobody knows",
+]
+COMMENT_DIALECT_WORDS = re.compile(
+    "|".join(rf"(?:\b(?:{words}))" for words in COMMENT_DIALECT), re.IGNORECASE
+)
+COMMENTED = ["state_admin", "project", "static/js", "tests", "benchmarks", "compat", "deploy"]
+COMMENTED += ["clients/python", "clients/typescript"]
 
 
 # Only for texts of the admin: its templates, scripts and messages.
@@ -181,12 +207,62 @@ def descriptions(document: object) -> Iterator[str]:
             yield from descriptions(item)
 
 
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """The comments and docstrings of a module or script, without code and line breaks."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+        for line, docstring in docstrings(path):
+            yield line, re.sub(r"\s+", " ", docstring)
+    else:
+        for found in re.finditer(r"/\*.*?\*/|(?:^|\s)//[^\n]*", text, re.DOTALL | re.MULTILINE):
+            line = text.count("\n", 0, found.start()) + 1
+            yield line, re.sub(r"\s+(?:\* )?", " ", found[0])
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.body[0].lineno if node.body else 1, ast.get_docstring(node) or ""
+
+
+def sources(folder: str) -> Iterator[Path]:
+    """The modules and scripts of a folder that are written by people."""
+    skipped = {"node_modules", "migrations", "dist", "test_words.py", "openapi.ts"}
+    for path in sorted((ROOT / folder).rglob("*")):
+        if path.suffix in {".py", ".js", ".mjs", ".ts"} and not skipped & {*path.parts}:
+            yield path
+
+
 @pytest.mark.parametrize("package", CODE)
 def test_messages__have_no_dialect(package: str) -> None:
     assert [
         f"{path.relative_to(ROOT)}:{line}: {text}"
         for path in sorted((ROOT / package).rglob("*.py"))
         for line, text in messages(path)
+        if DIALECT_WORDS.search(text)
+    ] == []
+
+
+@pytest.mark.parametrize("folder", COMMENTED)
+def test_comments__have_no_dialect(folder: str) -> None:
+    paths = [*sources(folder)]
+    assert paths
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in paths
+        for line, text in comments(path)
+        if COMMENT_DIALECT_WORDS.search(re.sub(r"`[^`]*`", "``", text))
+    ] == []
+
+
+def test_typescript_messages__have_no_dialect() -> None:
+    assert [
+        f"{path.name}: {text}"
+        for path in sources("clients/typescript/src")
+        for text in script_texts(path.read_text())
         if DIALECT_WORDS.search(text)
     ] == []
 
@@ -286,30 +362,29 @@ def test_dialect__is_found(text: str) -> None:
     assert DIALECT_WORDS.search(text)
 
 
-# Only for the docstrings of the Python client and the doc comments of the TypeScript client, which
-# editors show.
+@pytest.mark.parametrize(
+    ("text", "is_dialect"),
+    [
+        ("A loose end is no error.", True),
+        ("Whoever waits is told of it.", True),
+        ("It is no longer valid.", False),
+        ("There is no error, and it is no wider than before.", False),
+        ("There is nothing to delete.", False),
+    ],
+)
+def test_comment_dialect__is_found(text: str, is_dialect: bool) -> None:
+    assert (COMMENT_DIALECT_WORDS.search(text) is not None) is is_dialect
+
+
+# Only for the comments of the clients, and their docstrings, which editors show.
 CLIENT_DIALECT = re.compile(
     r"\b(?:lands?|landed|somebody|nobody|whoever|asked|told|stands?|ours|for ever|anew|goes on)\b",
     re.IGNORECASE,
 )
 
 
-def _documented(path: Path) -> Iterator[str]:
-    text = path.read_text()
-    if path.suffix == ".ts":
-        yield from re.findall(r"/\*\*.*?\*/", text, re.DOTALL)
-        return
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield ast.get_docstring(node) or ""
-
-
-def test_clients__documentation_in_the_code__has_no_dialect() -> None:
-    paths = [
-        *(ROOT / "clients/python/src").rglob("*.py"),
-        *(ROOT / "clients/typescript/src").glob("*.ts"),
-    ]
-    paths.remove(ROOT / "clients/typescript/src/openapi.ts")  # generated from the contract
-    texts = [(path, text) for path in paths for text in _documented(path)]
+def test_clients__comments__have_no_dialect() -> None:
+    paths = [*sources("clients/python/src"), *sources("clients/typescript/src")]
+    texts = [(path, text) for path in paths for _, text in comments(path)]
     assert len(texts) > 700
     assert [(path.name, text) for path, text in texts if CLIENT_DIALECT.search(text)] == []

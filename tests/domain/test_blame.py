@@ -118,7 +118,8 @@ def matches(value: Any, pointer: str) -> list[Any]:
 def test_blame__inserted_items__never_blame_their_neighbours(
     base: list[Any], inserts: list[tuple[int, Any]]
 ) -> None:
-    # Each item with the version that inserted it; an item beside an equal one cannot be told apart.
+    # Each item with the version that inserted it; an item beside an equal one cannot be
+    # distinguished from it.
     items = [(item, 1) for item in base]
     history = [list(base)]
     for version, (place, item) in enumerate(inserts, start=2):

@@ -447,7 +447,7 @@ def in_parallel(works: list[Callable[[], None]]) -> None:
 MINUTES = float(os.environ.get("SOAK_MINUTES", "1"))
 # Two web processes of four threads, with eight more each; a worker of four threads, beat, and this test.
 MOST_CONNECTIONS = 2 * (4 + 8) + 4 + 8
-# Those of the PostgreSQL process behind it, and of ours.
+# Those of the PostgreSQL process behind it, and of this process.
 FILES_OF_CONNECTION = 100
 MEGABYTES_OF_CONNECTION = 10
 

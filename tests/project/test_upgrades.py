@@ -215,7 +215,7 @@ def test_schema__changed__says_what_breaks_the_previous_version(
 
 
 def list_applied(last: str) -> list[tuple[str, str]]:
-    """The migrations of a database whose newest one of ours is `last`."""
+    """The migrations of a database whose newest migration of Commonhold is `last`."""
     nodes = MigrationLoader(None).graph.nodes
     return [key for key in nodes if key[0] != "state_admin" or key[1] <= last]
 

@@ -1,4 +1,4 @@
-"""Frozen workspaces: no write lands after the freeze, reads continue, and jobs skip them."""
+"""Frozen workspaces: no write is stored after the freeze, reads continue, and jobs skip them."""
 
 from __future__ import annotations
 

@@ -140,8 +140,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         return cls(*from_environment(), namespace=namespace, serde=serde, **options)
 
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:
-        """The next version of a channel. It is higher than the previous one, and differs between
-        the branches of a fork, so that no two values have the same version."""
+        """The next version of a channel: higher, and different for each branch of a fork."""
         number = int(str(current).split(".")[0]) if current is not None else 0
         return f"{number + 1:032}.{random.random():016}"
 
@@ -164,9 +163,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint and its new values, in one transaction and one round trip (two for the
-        first checkpoint of a thread). Values of more than 8 MiB are stored before it, in
-        transactions of their own. Every 32 steps, two more round trips create a segment of older
-        checkpoints."""
+        first checkpoint of a thread). Values beyond 8 MiB are stored before it. Every 32 steps, two
+        more round trips create a segment of older checkpoints."""
         return self._wire.run(self._put(config, checkpoint, metadata, new_versions))
 
     async def aput(
@@ -261,8 +259,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         await self._wire.arun(self._delete_for_runs(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy everything of a thread. The values are copied first, so that each copied checkpoint
-        is complete."""
+        """Copy everything of a thread, values first, so that each copied checkpoint is complete."""
         self._wire.run(self._copy_thread(source_thread_id, target_thread_id))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -450,8 +447,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         self, config: RunnableConfig, channels: Sequence[str]
     ) -> Plan[tuple[Mapping[str, DeltaChannelHistory], set[str]]]:
         """The history, and the bases of ancestors that were deleted or whose values were."""
-        # Ancestors have smaller ids, as everywhere in LangGraph, so a descending read finds all of
-        # them.
+        # Ancestors have smaller ids in LangGraph, so a descending read finds all of them.
         base, target = self._base(config), get_checkpoint_id(config)
         end = after(base + id_key(target)) if target else None
         source = CheckpointPages(self._checkpoints, base, end)
@@ -491,8 +487,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
     def _collect(
         self, found: StoredCheckpoint, newest_first: _Writes, seeds: dict[str, StoredCheckpoint]
     ) -> None:
-        """Add the writes of an ancestor to the channels that have no seed yet, and its value as the
-        seed if it has one."""
+        """Add an ancestor's writes to the channels without a seed, and its value as their seed."""
         for key, row in reversed(found.writes):
             channel = row["channel"]
             if channel in newest_first and channel not in seeds:
@@ -541,8 +536,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
                 yield from self._keep_latest(thread_key(thread_id))
 
     def _keep_latest(self, thread: str) -> Plan[None]:
-        # List the values first: one that is stored later may belong to a checkpoint that was not
-        # read.
+        # Values first: one that is stored later may belong to a checkpoint that was not read.
         values = yield from list_keys(self._channels, thread)
         found = yield from read_heads(self._checkpoints, thread)
         newest = {ns_of(base): base for base in sorted(found)}

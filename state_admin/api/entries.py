@@ -63,8 +63,8 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         since = read().version
 
     def look() -> tuple[EntryView, bool]:
-        """The entry, and whether it is news: a later version, or none although the caller knows one.
-        That is no news if `since` is the deletion, or if the sweep has not recorded an expiry yet."""
+        """The entry, and whether the wait is over: it has a later version, or it is absent and the
+        caller knows an earlier version than that of the deletion or expiry."""
         last = entry_views.last_version(call.actor, namespace, key) if since else 0
         entry = read()  # after `last`, so that an entry written meanwhile is not shown as absent
         return entry, entry.version > since if entry.exists else last != since

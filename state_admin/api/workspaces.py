@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 from django.http import HttpResponse
 
 from state_admin.contract import workspaces as contract
 from state_admin.models import Workspace
-from state_admin.rest.bodies import answer
+from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
-from state_admin.services import workspaces
+from state_admin.services import workspace_deletions, workspaces
 
 from . import tokens
 
@@ -38,6 +39,17 @@ def change_workspace(call: Endpoint, workspace: str) -> HttpResponse:
         **call.author, slug=workspace, changes=call.body(contract.WorkspaceChange).given()
     )
     return answer(contract.Workspace.of(changed))
+
+
+@handles(contract.DELETE_WORKSPACE)
+def delete_workspace(call: Endpoint, workspace: str) -> HttpResponse:
+    found = workspace_deletions.delete_workspace(
+        **call.author, slug=workspace, contents=call.query.contents or ""
+    )
+    if not call.dry_run:
+        return no_content()
+    contents = msgspec.convert(found, contract.WorkspaceContents, from_attributes=True)
+    return answer(contract.WorkspaceRemoval(would_delete=contents))
 
 
 @handles(contract.CREATE_WORKSPACE_TOKEN)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, AscendingList, Body, Name, Operation, Page, ShortText, doc
+from .base import Answer, AscendingList, Body, Name, Operation, Page, Query, ShortText, doc
 from .tokens import CreatedToken, NewToken
 from .types import Time
 
@@ -54,6 +54,33 @@ class WorkspaceChange(Body):
     max_threads: Annotated[Quota | UnsetType | None, doc("Maximum number of threads.")] = UNSET
 
 
+class WorkspaceContents(Answer):
+    """What a workspace contains."""
+
+    entries: Annotated[
+        int, doc("Number of live entries; above 1,000: at the last measurement.", 1200, ge=0)
+    ]
+    threads: Annotated[
+        int, doc("Number of threads; above 1,000: at the last measurement.", 40, ge=0)
+    ]
+    tokens: Annotated[int, doc("Number of live API tokens, up to 10,001.", 3, ge=0)]
+    members: Annotated[int, doc("Number of members.", 5, ge=0)]
+    webhooks: Annotated[int, doc("Number of webhooks.", 1, ge=0)]
+
+
+class WorkspaceRemoval(Answer):
+    """What the deletion of a workspace would delete."""
+
+    would_delete: Annotated[WorkspaceContents, doc("What the workspace contains.")]
+
+
+class WorkspaceDeletion(Query):
+    contents: Annotated[
+        Literal["delete"] | None,
+        doc("`delete`: also if the workspace has entries or threads. Required if it has any."),
+    ] = None
+
+
 _operation = partial(Operation, tag="management", role=Role.ADMIN)
 LIST_WORKSPACES = _operation(
     id="list_workspaces",
@@ -85,6 +112,17 @@ CHANGE_WORKSPACE = _operation(
     description="Its name and its quotas." + _OPERATOR,
     body=WorkspaceChange,
     answers={200: Workspace},
+)
+DELETE_WORKSPACE = _operation(
+    id="delete_workspace",
+    route="DELETE /workspaces/{workspace}",
+    summary="Delete a workspace",
+    description="With everything in it. It cannot be undone. Its tokens are refused and its name is "
+    "free at once; a job deletes the rows. Refused if the workspace has an operator token, or if its move to "
+    "another cell has not ended." + _OPERATOR,
+    query=WorkspaceDeletion,
+    answers={204: None},
+    dry_run=WorkspaceRemoval,
 )
 CREATE_WORKSPACE_TOKEN = _operation(
     id="create_workspace_token",

@@ -30,7 +30,7 @@ _VERBS: Final = {
     "token": "create revoke rotate",
     "totp": "codes enrol remove reset rotate",
     "webhook": "change create delete disable pause replay resume rotate test",
-    "workspace": "change create freeze import move quota receive unfreeze",
+    "workspace": "change create delete freeze import move quota receive unfreeze",
 }
 
 KINDS: Final = frozenset(

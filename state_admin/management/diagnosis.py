@@ -28,6 +28,7 @@ from state_admin.models import (
     Sweep,
     Webhook,
     WebhookStatus,
+    Workspace,
     WorkspaceMove,
     audit_stream,
     database_faults,
@@ -44,6 +45,7 @@ _OLD_TRANSACTIONS: Final = 1_000_000_000
 _LATE_INDEX: Final = timedelta(minutes=10)
 _LATE_STREAM: Final = timedelta(minutes=15)
 _LATE_HOOK: Final = timedelta(minutes=10)
+_LATE_REMOVAL: Final = timedelta(hours=1)
 _DEAD_ROWS: Final = 100_000
 # An index whose keys are inserted in any order is two thirds full, which is not a fault.
 _WASTED_BYTES: Final = 100 << 20
@@ -427,6 +429,20 @@ def _check_moves() -> Iterator[Finding]:
         yield Finding("moves", "ok", "no move of a workspace is unfinished")
 
 
+def _check_deletions() -> Iterator[Finding]:
+    late = Workspace.objects.deleted().filter(frozen_at__lt=timezone.now() - _LATE_REMOVAL)
+    for workspace in late[:_MOST_EXAMPLES]:
+        yield Finding(
+            "deletions",
+            "warning",
+            f"{workspace.deleted_slug}, deleted {_utc(workspace.frozen_at)}, still has rows",
+            "The worker deletes them, which takes long for a large workspace, and waits for the audit stream. "
+            "The page System shows how many the sweep remove workspaces has deleted, and its errors.",
+        )
+    if not late.exists():
+        yield Finding("deletions", "ok", "no deleted workspace has had rows for long")
+
+
 def _check_audit_stream() -> Iterator[Finding]:
     destination = settings.AUDIT_STREAM
     if destination is None:
@@ -469,6 +485,7 @@ _OF_THE_ROWS: Final[dict[str, Check]] = {
     "secrets": _check_secrets,
     "webhooks and runs": _check_work,
     "moves": _check_moves,
+    "deletions": _check_deletions,
     "audit stream": _check_audit_stream,
     "read replicas": _check_replicas,
 }

@@ -49,7 +49,7 @@ _NOUNS: Final = {
     "token": "an API token was created, rotated or revoked",
     "totp": "the authenticator of a user was enrolled, reset or removed, or its codes were replaced",
     "webhook": "a webhook was created, changed, paused, resumed, disabled, tested or deleted",
-    "workspace": "a workspace was created, changed, imported from a file or moved to another cell, or its quotas were changed",
+    "workspace": "a workspace was created, changed, deleted, imported from a file or moved to another cell, or its quotas were changed",
 }
 
 

@@ -101,7 +101,7 @@ def switch_off() -> None:
     frozen, may not be copied yet. Raises django.db.OperationalError if a table stays locked."""
     with _switching():
         arriving = WorkspaceMove.objects.filter(side=MoveSide.TARGET, state=MoveState.COPYING)
-        if Workspace.objects.frozen().exists() or arriving.exists():
+        if Workspace.objects.present().frozen().exists() or arriving.exists():
             return
         for name in sorted(_find_triggers()):
             with transaction.atomic(), connection.cursor() as cursor:

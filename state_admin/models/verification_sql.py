@@ -16,9 +16,11 @@ _CHUNK = 2000
 
 _THREAD = "w.slug || '/' || t.public_id"
 _ENTRY = "w.slug || '/' || n.name || '/' || e.key"
-_THREADS = "JOIN threads t ON t.id = x.thread_id JOIN workspaces w ON w.id = t.workspace_id"
-_ENTRIES = """JOIN entries e ON e.id = x.entry_id JOIN namespaces n ON n.id = e.namespace_id
-    JOIN workspaces w ON w.id = n.workspace_id"""
+# Not the deleted ones, whose rows a sweep removes in any order.
+_WORKSPACES = "JOIN workspaces w ON w.deleted_slug = '' AND w.id ="
+_THREADS = f"JOIN threads t ON t.id = x.thread_id {_WORKSPACES} t.workspace_id"
+_ENTRIES = f"""JOIN entries e ON e.id = x.entry_id JOIN namespaces n ON n.id = e.namespace_id
+    {_WORKSPACES} n.workspace_id"""
 # An erasure removes names from the logs, also names of things that were not erased.
 _NOTHING_ERASED = (
     "n.workspace_id NOT IN (SELECT DISTINCT z.workspace_id FROM audit z WHERE z.action = 'erase')"
@@ -43,7 +45,7 @@ def _revisions_without(trail: str, verb: str, when: str, *, since: str) -> str:
             UNION ALL
             SELECT workspace_id, thread, version, NULL, at FROM {trail}
             WHERE thread <> '' AND version > 0 AND {verb} <> 'message.append'
-        ) p JOIN workspaces w ON w.id = p.workspace_id
+        ) p {_WORKSPACES} p.workspace_id
         GROUP BY w.id, p.thread, p.version
         HAVING count(p.born) > 0 AND (max(p.noted) >= {since}) IS NOT TRUE
     """
@@ -60,7 +62,7 @@ def _versions_without(trail: str, when: str) -> str:
             UNION ALL
             SELECT workspace_id, namespace, key, version, false FROM {trail}
             WHERE namespace <> '' AND version > 0
-        ) p JOIN workspaces w ON w.id = p.workspace_id
+        ) p {_WORKSPACES} p.workspace_id
         GROUP BY w.id, p.namespace, p.key, p.version
         HAVING bool_and(p.held)
     """
@@ -102,7 +104,7 @@ CHECKS: Final[Mapping[str, str]] = {
         WHERE NOT x.dropped
     """,
     "the revisions of a thread have a gap, or the newest is not the thread's revision": f"""
-        SELECT {_THREAD} FROM threads t JOIN workspaces w ON w.id = t.workspace_id
+        SELECT {_THREAD} FROM threads t {_WORKSPACES} t.workspace_id
         CROSS JOIN LATERAL (
             SELECT count(*) AS rows, coalesce(max(number), 0) AS newest FROM revisions r
             WHERE r.thread_id = t.id
@@ -122,7 +124,7 @@ CHECKS: Final[Mapping[str, str]] = {
         )
     """,
     "the messages of a thread have a gap, or do not match its message count": f"""
-        SELECT {_THREAD} FROM threads t JOIN workspaces w ON w.id = t.workspace_id
+        SELECT {_THREAD} FROM threads t {_WORKSPACES} t.workspace_id
         CROSS JOIN LATERAL (
             SELECT count(*) AS rows, coalesce(max(seq), 0) AS newest FROM messages m
             WHERE m.thread_id = t.id
@@ -130,7 +132,7 @@ CHECKS: Final[Mapping[str, str]] = {
     """,
     "an entry differs from its newest version": f"""
         SELECT {_ENTRY} FROM entries e JOIN namespaces n ON n.id = e.namespace_id
-        JOIN workspaces w ON w.id = n.workspace_id
+        {_WORKSPACES} n.workspace_id
         LEFT JOIN entry_revisions x ON x.entry_id = e.id AND x.version = e.version
         WHERE n.tracked AND (x.version IS NULL OR x.value::text IS DISTINCT FROM e.value::text
             OR e.deleted <> (e.value IS NULL)
@@ -190,14 +192,14 @@ VERSIONS_OF_WORKSPACE: Final = _VERSIONS.format(
 
 _NAME = {
     "state": f"""
-        SELECT {_THREAD}, false FROM threads t JOIN workspaces w ON w.id = t.workspace_id
+        SELECT {_THREAD}, false FROM threads t {_WORKSPACES} t.workspace_id
         WHERE t.id = %(owner)s AND %(number)s::bigint IS NOT NULL
     """,
     "entry": f"""
         SELECT {_ENTRY}, x.redacted_at IS NOT NULL OR x.version IS NULL AND EXISTS (
             SELECT FROM compactions c WHERE c.namespace_id = n.id AND c.kind = 'history')
         FROM entries e JOIN namespaces n ON n.id = e.namespace_id
-        JOIN workspaces w ON w.id = n.workspace_id
+        {_WORKSPACES} n.workspace_id
         LEFT JOIN entry_revisions x ON x.entry_id = e.id AND x.version = %(number)s
         WHERE e.id = %(owner)s
     """,

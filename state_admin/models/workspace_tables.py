@@ -175,6 +175,7 @@ TABLES: Final = (
             # A copy accepts writes, and is where it was imported.
             "frozen_at": Column(imported="NULL::timestamptz"),
             "moved_to": Column(imported="''"),
+            "deleted_slug": Column(imported="''"),
         },
     ),
     Table(Membership, of_members=True, condition=f"{_user('user_id').imported} IS NOT NULL"),

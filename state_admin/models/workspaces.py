@@ -13,7 +13,16 @@ from state_admin.domain.access import Actor
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):
     def visible_to(self, actor: Actor) -> Self:
         """All for an operator, otherwise the actor's own."""
-        return self.all() if actor.operator else self.filter(pk=actor.workspace_id)
+        rows = self.present()
+        return rows if actor.operator else rows.filter(pk=actor.workspace_id)
+
+    def present(self) -> Self:
+        """Without the deleted workspaces, whose rows a sweep removes."""
+        return self.filter(deleted_slug="")
+
+    def deleted(self) -> Self:
+        """Those whose rows a sweep removes, the oldest first."""
+        return self.exclude(deleted_slug="").order_by("frozen_at", "pk")
 
     def frozen(self) -> Self:
         """The workspaces that refuse writes."""
@@ -27,12 +36,18 @@ class Workspace(models.Model):
     max_entries = models.BigIntegerField(null=True, blank=True)
     max_bytes = models.BigIntegerField(null=True, blank=True)
     max_threads = models.BigIntegerField(null=True, blank=True)
-    # When the workspace began to refuse writes, because it is being moved (docs/workspace-moves.md).
+    # When the workspace began to refuse writes, because it is being moved (docs/workspace-moves.md), or
+    # when it was deleted. Background jobs leave it out.
     frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
     # The cell to which the workspace was moved; also set in that cell. "": it was not moved. Requests are
     # routed to that cell (services/cells.py).
     moved_to = models.CharField(
         max_length=8, default="", db_default="", blank=True, editable=False, db_collation="C"
+    )
+    # The name that a deleted workspace had. Its `slug` is then none that a workspace can have, so that its
+    # name is free. "": the workspace exists.
+    deleted_slug = models.CharField(
+        max_length=64, default="", db_default="", blank=True, editable=False, db_collation="C"
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -60,7 +60,7 @@ def administers_all(actor: Actor) -> bool:
     theirs = Membership.objects.filter(
         workspace=OuterRef("pk"), user_id=int(actor.id), role=Role.ADMIN.value
     )
-    if not Workspace.objects.exclude(Exists(theirs)).exists():
+    if not Workspace.objects.present().exclude(Exists(theirs)).exists():
         return True
     return User.objects.filter(pk=int(actor.id), is_superuser=True).exists()
 

@@ -110,8 +110,10 @@ def _encode(rows: Iterator[AuditRow]) -> Iterator[Line]:
     for row in rows:
         if row.workspace_id not in names:
             # Without a foreign key, a row may outlive its workspace.
-            found = Workspace.objects.filter(pk=row.workspace_id).values_list("slug", flat=True)
-            names[row.workspace_id] = found.first() or ""
+            found = Workspace.objects.filter(pk=row.workspace_id).values_list(
+                "deleted_slug", "slug"
+            )
+            names[row.workspace_id] = next(filter(None, found.first() or ()), "")
         document = msgspec.structs.asdict(contract.AuditRow.of(row))
         record = StreamedRow(id=row.pk, workspace=names[row.workspace_id], **document)
         yield Line(row.pk, row.at, row.action, msgspec.json.encode(record))

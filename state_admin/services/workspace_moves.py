@@ -52,7 +52,7 @@ from .workspace_transfers import (
     advance,
     compare,
     copy_rows,
-    delete_workspace,
+    delete_rows,
     workspace_of,
 )
 from .workspaces import check_slug
@@ -172,7 +172,8 @@ class Mover:
                         advance(sides.target, MoveState.FINAL)
                 advance(source, MoveState.REMOVING)
             if source.state == MoveState.REMOVING:
-                delete_workspace(workspace_of(source))
+                for _ in delete_rows(workspace_of(source)):
+                    pass
                 advance(source, MoveState.REMOVED)
             elif source.state != MoveState.REMOVED:
                 raise Conflict(f"the workspace was not moved: {_describe(sides)}")
@@ -376,7 +377,8 @@ class Mover:
     def _delete_target(self, sides: Sides) -> None:
         with self._target.used():
             if sides.target.workspace_pk is not None:
-                delete_workspace(sides.target.workspace_pk)
+                for _ in delete_rows(sides.target.workspace_pk):
+                    pass
             freezing_sql.switch_off()
 
     def compare(self, sides: Sides) -> list[str]:

@@ -266,17 +266,30 @@ def _digest(
         return workspace_moves_sql.read_digest(table, workspace_id, shifts)
 
 
-def delete_workspace(workspace_id: int) -> None:
-    """Delete all rows of a workspace, in batches. An interrupted deletion continues here."""
+def delete_rows(workspace_id: int) -> Iterator[int]:
+    """Delete all rows of a workspace in batches, each of which is a transaction, and yield the number of
+    rows of each. An interrupted deletion continues here. A write that was in progress may add a row to a
+    table that was emptied before, so the row of the workspace is deleted when all others are gone."""
 
-    def repeat(step: Callable[[], int]) -> None:
-        while True:
-            with transaction.atomic():
-                workspace_copies_sql.begin_copying()
-                freezing_sql.exempt()
-                if not step():
-                    return
+    def repeat(step: Callable[[], int]) -> Iterator[int]:
+        while count := _in_transaction(step):
+            yield count
 
-    repeat(lambda: workspace_moves_sql.clear_references(workspace_id, _DELETED_AT_ONCE))
-    for rows in workspace_moves_sql.deletions(workspace_id):
-        repeat(partial(workspace_moves_sql.delete_rows, rows, _DELETED_AT_ONCE))
+    *tables, workspace = workspace_moves_sql.deletions(workspace_id)
+    steps = [partial(workspace_moves_sql.clear_references, workspace_id, _DELETED_AT_ONCE)]
+    steps += [partial(workspace_moves_sql.delete_rows, rows, _DELETED_AT_ONCE) for rows in tables]
+    found = True
+    while found:
+        found = False
+        for step in steps:
+            for count in repeat(step):
+                found = True
+                yield count
+    yield _in_transaction(partial(workspace_moves_sql.delete_rows, workspace, _DELETED_AT_ONCE))
+
+
+def _in_transaction(step: Callable[[], int]) -> int:
+    with transaction.atomic():
+        workspace_copies_sql.begin_copying()
+        freezing_sql.exempt()
+        return step()

@@ -21,6 +21,7 @@ from state_admin.services import (
     retention,
     revert_jobs,
     storage,
+    workspace_deletions,
 )
 from state_admin.services.batching import Report
 
@@ -101,6 +102,13 @@ SWEEPS: Final = (
         audit_stream.stream_audit,
         2,
         audit_stream.has_work,
+    ),
+    Sweep(
+        "remove workspaces",
+        "maintenance.remove_workspaces",
+        workspace_deletions.remove_deleted,
+        5,
+        workspace_deletions.any_to_remove,
     ),
     Sweep("purge dispatches", "mailbox.purge", dead_letters.purge_dispatches, 3600),
     Sweep("purge leftovers", "maintenance.purge_leftovers", maintenance.purge_leftovers, 300),

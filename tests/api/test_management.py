@@ -193,6 +193,48 @@ def test_workspace__quota__is_enforced(operator: str) -> None:
     assert (refused.status_code, refused.json()["type"]) == (403, "/problems/quota-exceeded")
 
 
+def test_workspace__deleted_by_an_operator__is_gone_and_its_name_is_free(operator: str) -> None:
+    path = "/workspaces/globex"
+    call(operator, "POST", "/workspaces", {"slug": "globex"})
+    first = {"name": "app", "role": "admin"}
+    secret = call(operator, "POST", f"{path}/tokens", first).json()["secret"]
+    call(secret, "POST", "/threads", {"id": "t1"})
+
+    refused = call(operator, "DELETE", path)
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/conflict")
+    assert refused.json()["detail"] == "the workspace is not empty (entries: 0, threads: 1)"
+    tried = call(operator, "DELETE", f"{path}?contents=delete&dry_run=true")
+    counts = {"entries": 0, "threads": 1, "tokens": 1, "members": 0, "webhooks": 0}
+    assert tried.json() == {"dry_run": True, "would_delete": counts}
+    assert call(secret, "GET", "/me").status_code == 200
+
+    for _ in range(2):
+        gone = call(
+            operator,
+            "DELETE",
+            f"{path}?contents=delete",
+            Idempotency_Key="k1",
+            Change_Reason="contract ended",
+        )
+        assert (gone.status_code, gone.content) == (204, b"")
+    assert call(operator, "DELETE", path).status_code == 204
+    assert call(secret, "GET", "/me").status_code == 401
+    assert call(operator, "GET", path).status_code == 404
+    assert call(operator, "PATCH", path, {"name": "x"}).status_code == 404
+    assert call(operator, "POST", f"{path}/tokens", first).status_code == 404
+    slugs = [item["slug"] for item in call(operator, "GET", "/workspaces").json()["items"]]
+    assert slugs == ["acme"]
+    (row,) = call(operator, "GET", "/audit?action=workspace.delete").json()["items"]
+    assert (row["key"], row["actor"], row["reason"]) == ("globex", "terraform", "contract ended")
+    assert call(operator, "POST", "/workspaces", {"slug": "globex"}).status_code == 201
+
+
+def test_workspace__of_an_operator_token__cannot_be_deleted(operator: str) -> None:
+    refused = call(operator, "DELETE", "/workspaces/acme?contents=delete")
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/conflict")
+    assert call(operator, "GET", "/me").status_code == 200
+
+
 def test_operator_token__is_created_by_operators_only(alice: Person) -> None:
     answer = alice.api("POST", "/tokens", {"name": "x", "role": "admin", "operator": True})
     assert answer.status_code == 400  # not a field of the API

@@ -31,6 +31,7 @@ from state_admin.services import (
     tokens,
     webhooks,
 )
+from state_admin.services.actors import system_actor
 from tests import builders
 from tests.builders import MERGE_PATCH, Person, call, make_namespace, make_person, make_token, raw
 
@@ -75,6 +76,7 @@ TABLE = [
     Row("/workspaces", "POST", "/workspaces", N, 403, {"slug": "fresh"}),
     Row("/workspaces/{workspace}", "GET", "/workspaces/acme", A, 200, hides="acme"),
     Row("/workspaces/{workspace}", "PATCH", "/workspaces/acme", N, 403, {"name": "x"}),
+    Row("/workspaces/{workspace}", "DELETE", "/workspaces/acme", N, 403),
     Row("/workspaces/{workspace}/tokens", "POST", "/workspaces/acme/tokens", N, 403,
         {"name": "x", "role": "viewer"}),
     Row("/tokens", "GET", "/tokens", A, 200),
@@ -362,12 +364,15 @@ class World:
 def world(alice: Person, bob: Person, mallory: Person) -> World:
     editor = make_person("erin", "acme", Role.EDITOR)
     names = fill(alice)
+    shell = system_actor(alice.workspace.pk, "operator")
+    _, operator = tokens.create_token(actor=shell, name="op", role=Role.ADMIN, operator=True)
     return World(
         alice,
         {
             "viewer": bob.token,
             "editor": editor.token,
             "admin": alice.token,
+            "operator": operator,
             "foreign": mallory.token,
             "other namespaces": make_token(alice, Role.ADMIN, namespaces=["else.*"])[0],
             "other threads": make_token(alice, Role.ADMIN, thread_prefixes=["else-"])[0],

@@ -1,4 +1,5 @@
-"""What `manage.py doctor` says during a move of a workspace to another cell, and after it."""
+"""What `manage.py doctor` says during a move of a workspace to another cell, after it, and after a
+deletion."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from state_admin.models import Run, Webhook, WebhookStatus, Workspace, WorkspaceMove
 from state_admin.services import webhooks
+from state_admin.services.workspace_deletions import delete_workspace
 from tests.builders import Person, make_run, make_thread
 from tests.management.test_doctor import faults, find, healthy
 
@@ -60,3 +62,13 @@ def test_frozen_workspace__with_stuck_runs_and_failing_webhooks__is_no_fault(
     Workspace.objects.update(frozen_at=timezone.now())
 
     assert faults() == []
+
+
+def test_deleted_workspace__with_rows_for_long__is_named(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    delete_workspace(slug="acme", contents="delete")
+    assert faults() == []
+
+    Workspace.objects.update(frozen_at=timezone.now() - timedelta(hours=2))
+
+    assert find("deletions").text.startswith("acme, deleted ")

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 3f4035a456a553cafbeff0e8d328ffd97c6373b1946cd7b1aa06123a22eda11c
+// sha256 of docs/openapi.json: 8c574b827e39795bf67bfcebf16ebfcadd995faabbf02b1510cfd58dccec2d89
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2708,7 +2708,11 @@ export interface paths {
         get: operations["get_workspace"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete a workspace
+         * @description With everything in it. It cannot be undone. Its tokens are refused and its name is free at once; a job deletes the rows. Refused if the workspace has an operator token, or if its move to another cell has not ended. Needs an operator's token.
+         */
+        delete: operations["delete_workspace"];
         options?: never;
         head?: never;
         /**
@@ -8955,6 +8959,34 @@ export interface components {
              */
             name?: string;
         };
+        /** @description What a workspace contains. */
+        WorkspaceContents: {
+            /**
+             * @description Number of live entries; above 1,000: at the last measurement.
+             * @example 1200
+             */
+            entries: number;
+            /**
+             * @description Number of members.
+             * @example 5
+             */
+            members: number;
+            /**
+             * @description Number of threads; above 1,000: at the last measurement.
+             * @example 40
+             */
+            threads: number;
+            /**
+             * @description Number of live API tokens, up to 10,001.
+             * @example 3
+             */
+            tokens: number;
+            /**
+             * @description Number of webhooks.
+             * @example 1
+             */
+            webhooks: number;
+        };
         /** @description One page of a list. */
         WorkspacePage: {
             /** @description The items of this page. */
@@ -8964,6 +8996,11 @@ export interface components {
              * @example null
              */
             next_cursor: string | null;
+        };
+        /** @description What the deletion of a workspace would delete. */
+        WorkspaceRemoval: {
+            /** @description What the workspace contains. */
+            would_delete: components["schemas"]["WorkspaceContents"];
         };
         /** @description The new value of an entry, with its lifetime, tags and pin. */
         Write: {
@@ -15428,6 +15465,54 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Workspace"];
                 };
+            };
+        };
+    };
+    delete_workspace: {
+        parameters: {
+            query?: {
+                /** @description `delete`: also if the workspace has entries or threads. Required if it has any. */
+                contents?: "delete";
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
+                "Run-Id"?: string;
+            };
+            path: {
+                /** @description Slug of the workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["WorkspaceRemoval"];
+                };
+            };
+            /** @description Deleted, or already absent */
+            204: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

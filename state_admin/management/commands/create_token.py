@@ -58,7 +58,7 @@ class Command(BaseCommand):
     @staticmethod
     def _announce(workspace: Workspace) -> str:
         """With the names of others, because the new one may be misspelled."""
-        others = Workspace.objects.exclude(pk=workspace.pk).order_by("slug")
+        others = Workspace.objects.present().exclude(pk=workspace.pk).order_by("slug")
         names = list(others.values_list("slug", flat=True)[: _MOST_NAMES + 1])
         if not names:
             return f"Created the workspace {workspace.slug}."

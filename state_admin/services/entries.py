@@ -32,8 +32,9 @@ from .errors import (
 )
 from .namespaces import Definition, find_definition
 
-# Attempts of a write if the schema of the namespace, or the entry, changes between check and store.
-_ATTEMPTS = 4
+# Attempts of a write if the schema of the namespace, or the entry, changes between check and store. With
+# four, one of a hundred merges of twelve concurrent writers of an entry ran out of them.
+_ATTEMPTS = 16
 
 
 class WriteResult(NamedTuple):

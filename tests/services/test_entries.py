@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from state_admin.domain.access import Role
-from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
+from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace, entries_sql
 from state_admin.services import clearing, entries, entry_views, maintenance, namespaces
 from state_admin.services.entries import Precondition
 from state_admin.services.errors import (
@@ -570,6 +571,27 @@ def test_put__merged_with_concurrent_writes__is_valid_under_the_schema(alice: Pe
     assert (done.value, done.version) == ('{"goal":"b","count":1}', 3)
     assert done.exists is True
     assert done.actor == "alice"
+
+
+def test_put__merged_while_others_write_ten_times__succeeds(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, default={})
+    put(alice.actor, "notes", "k", {"mine": 0})
+    others = iter(range(10))
+    replace_entry = entries_sql.replace_entry
+
+    def replace_later(parameters: Mapping[str, Any]) -> entries_sql.WrittenEntry | None:
+        number = next(others, None)
+        if number is not None:
+            put(alice.actor, "notes", "k", {"mine": 0, "theirs": number})
+        return replace_entry(parameters)
+
+    monkeypatch.setattr(entries_sql, "replace_entry", replace_later)
+
+    done = put(alice.actor, "notes", "k", {"mine": 1}, precondition=Precondition(1, merge=True))
+
+    assert done.value == '{"mine":1,"theirs":9}'
 
 
 def test_check_value__refused__states_the_reason_and_the_limit(alice: Person) -> None:

@@ -46,6 +46,16 @@ def get_token(call: Endpoint, token_id: str) -> HttpResponse:
     return answer(contract.Token.of(tokens.find_token(call.actor, row_id("token", token_id))))
 
 
+@handles(contract.CHANGE_TOKEN)
+def change_token(call: Endpoint, token_id: str) -> HttpResponse:
+    token = tokens.change_token(
+        **call.author,
+        token_id=row_id("token", token_id),
+        changes=call.body(contract.TokenChanges).given(),
+    )
+    return answer(contract.Token.of(token))
+
+
 @handles(contract.ROTATE_TOKEN)
 def rotate_token(call: Endpoint, token_id: str) -> HttpResponse:
     overlap = timedelta(seconds=call.body(contract.Rotation).overlap_seconds)

@@ -5,9 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
+from msgspec import UNSET, UnsetType
+
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, DescendingList, DryRun, Operation, Page, doc
+from .base import (
+    Answer,
+    AwareTime,
+    Body,
+    DescendingList,
+    DryRun,
+    Name,
+    Operation,
+    Page,
+    doc,
+)
 from .types import Time
 
 if TYPE_CHECKING:
@@ -93,6 +105,30 @@ class NewToken(Body):
     rate_per_minute: Rate | None = None
 
 
+class TokenChanges(Body):
+    """The fields of a token to change; all others stay."""
+
+    name: Annotated[Name | UnsetType, doc("The program that uses the token.", "planner")] = UNSET
+    role: Annotated[
+        RoleName | UnsetType, doc("What the token may do; at most your own role.", "viewer")
+    ] = UNSET
+    namespaces: Annotated[Globs | UnsetType, doc("Replaces all globs; at most your own reach.")] = (
+        UNSET
+    )
+    thread_prefixes: Annotated[
+        Prefixes | UnsetType, doc("Replaces all prefixes; at most your own reach.")
+    ] = UNSET
+    rate_per_minute: Rate | UnsetType | None = UNSET
+    expires_at: Annotated[
+        AwareTime | UnsetType | None,
+        doc(
+            "When it expires, at most ten years from now; null: never. If the caller is a token that "
+            "expires, the changed one must not expire later.",
+            "2031-01-31T12:00:00Z",
+        ),
+    ] = UNSET
+
+
 class Rotation(Body):
     """How long the old token remains valid after the rotation."""
 
@@ -124,6 +160,19 @@ GET_TOKEN = _operation(
     route="GET /tokens/{token_id}",
     summary="Read an API token",
     answers={200: Token},
+)
+CHANGE_TOKEN = _operation(
+    id="change_token",
+    route="PATCH /tokens/{token_id}",
+    summary="Change an API token",
+    description="The secret stays valid. The next request with the token has the changed rights, and "
+    "streams that are open with the previous ones are closed. The token cannot reach further than the "
+    "caller. Refused for a token that was rotated or revoked or has expired. Only an operator's token can "
+    "change an operator's token.",
+    body=TokenChanges,
+    answers={200: Token},
+    dry_run=Token,
+    problems=("conflict",),
 )
 ROTATE_TOKEN = _operation(
     id="rotate_token",

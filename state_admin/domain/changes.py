@@ -27,7 +27,7 @@ _VERBS: Final = {
     "state_key": "change register unregister",
     "thread": "change create delete fork import interrupt mark restore uninstall",
     "ticket": "cancel open resume",
-    "token": "create revoke rotate",
+    "token": "change create revoke rotate",
     "totp": "codes enrol remove reset rotate",
     "webhook": "change create delete disable pause replay resume rotate test",
     "workspace": "change create delete freeze import move quota receive unfreeze",

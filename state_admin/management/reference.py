@@ -46,7 +46,7 @@ _NOUNS: Final = {
     "state_key": "a state key was registered, changed or unregistered",
     "thread": "a thread was created, changed, forked, restored, interrupted or deleted",
     "ticket": "a ticket was opened or decided",
-    "token": "an API token was created, rotated or revoked",
+    "token": "an API token was created, changed, rotated or revoked",
     "totp": "the authenticator of a user was enrolled, reset or removed, or its codes were replaced",
     "webhook": "a webhook was created, changed, paused, resumed, disabled, tested or deleted",
     "workspace": "a workspace was created, changed, deleted, imported from a file or moved to another cell, or its quotas were changed",

@@ -1,4 +1,5 @@
-"""Limits the number of open streams, and closes those whose token or session is no longer valid.
+"""Limits the number of open streams, and closes those whose token or session is no longer valid, or has other
+rights.
 
 Everything here runs on the event loop of one process. streams/ sends the changes; the interfaces
 format errors.
@@ -52,6 +53,7 @@ CLOSED: dict[str, Problem] = {
     "draining": Unavailable("the server is shutting down or restarting", hint=_RECONNECT),
     "unavailable": Unavailable("the database does not respond", hint=_RECONNECT),
     "unauthenticated": Unauthenticated("the token or session is no longer valid"),
+    "changed": Unavailable("the rights of the token were changed", hint=_RECONNECT),
     "lost": Gone(
         "changes that were sent have been lost",
         hint=f"The database was restored, or lost its newest changes in a failover. {RESTART_FEED}",
@@ -66,6 +68,20 @@ CLOSED: dict[str, Problem] = {
 class InThread(Protocol):
     async def __call__(self, work: Callable[[], T]) -> T:
         """Run `work`, which may use the database, in a thread."""
+
+
+@dataclass(frozen=True)
+class LiveToken:
+    """What a stream with a token depends on. `cell`: where its workspace was moved to."""
+
+    cell: str
+    role: str
+    namespaces: tuple[str, ...]
+    thread_prefixes: tuple[str, ...]
+
+    def has_rights_of(self, actor: Actor) -> bool:
+        rights = (actor.role.value, actor.namespaces, actor.thread_prefixes)
+        return rights == (self.role, self.namespaces, self.thread_prefixes)
 
 
 @dataclass(eq=False)
@@ -83,15 +99,23 @@ class Listener:
     def name(self) -> tuple[str, str]:
         return self.actor.kind, self.actor.id
 
-    def must_end(self, tokens: Mapping[str, str], sessions: Mapping[str, Actor | None]) -> str:
-        """Why the stream must end, a key of CLOSED; "" if it need not. `tokens`: the result of
-        _find_ended_tokens."""
+    def must_end(
+        self, tokens: Mapping[str, LiveToken], sessions: Mapping[str, Actor | None]
+    ) -> str:
+        """Why the stream must end, a key of CLOSED; "" if it need not."""
         if not self.session:
-            return tokens.get(self.actor.id, "")
+            return self._of_token(tokens.get(self.actor.id)) if self.actor.kind == "token" else ""
         now = sessions[self.session]
         mine = (self.actor.id, self.actor.workspace_id)
         stays = now is not None and (now.id, now.workspace_id) == mine
         return "" if stays else "unauthenticated"
+
+    def _of_token(self, token: LiveToken | None) -> str:
+        if token is None:
+            return "unauthenticated"
+        if is_elsewhere(token.cell):
+            return "moved"
+        return "" if token.has_rights_of(self.actor) else "changed"
 
 
 def check_live(actor: Actor) -> None:
@@ -99,11 +123,11 @@ def check_live(actor: Actor) -> None:
     the token cache: a client whose stream was closed reconnects before its cache entry expires."""
     if actor.kind != "token":
         return
-    cell = _cells_of({actor.id}).get(actor.id)
-    if cell is None:
+    token = _find_live({actor.id}).get(actor.id)
+    if token is None:
         raise Unauthenticated("the token is not valid", hint="It has just been revoked.")
-    if is_elsewhere(cell):
-        raise WorkspaceMoved(cell)
+    if is_elsewhere(token.cell):
+        raise WorkspaceMoved(token.cell)
 
 
 class OpenStreams:
@@ -142,8 +166,8 @@ class OpenStreams:
                 del self.by_name[listener.name]
 
     async def _watch(self) -> None:
-        """While streams are open, close those whose token or session has ended, or whose workspace was
-        moved: one that was opened just after the move does not receive its change."""
+        """While streams are open, close those whose token or session has ended, whose token has other rights,
+        or whose workspace was moved: one that was opened just after the move does not receive its change."""
         while self.listeners:
             await asyncio.sleep(_RECHECK)
             seen = list(self.listeners)
@@ -158,24 +182,20 @@ class OpenStreams:
                 listener.close(why)
 
 
-def _find_ended_tokens(tokens: Collection[str]) -> dict[str, str]:
-    """Why streams of these tokens must end, by the ids of those that must: a key of CLOSED."""
-    cells = _cells_of(tokens)
-    ended = {token: "unauthenticated" for token in tokens if token not in cells}
-    moved = {token: "moved" for token, cell in cells.items() if is_elsewhere(cell)}
-    return ended | moved
-
-
-def _cells_of(tokens: Collection[str]) -> dict[str, str]:
-    """For each of these tokens that is live: the cell that its workspace was moved to."""
+def _find_live(tokens: Collection[str]) -> dict[str, LiveToken]:
+    """Those of these tokens that are live, by id."""
     rows = ApiToken.objects.live().filter(pk__in=tokens)
-    return {str(pk): cell for pk, cell in rows.values_list("pk", "workspace__moved_to")}
+    columns = rows.values_list("pk", "workspace__moved_to", "role", "namespaces", "thread_prefixes")
+    return {
+        str(pk): LiveToken(cell, role, tuple(namespaces), tuple(prefixes))
+        for pk, cell, role, namespaces, prefixes in columns
+    }
 
 
 def _find_ended(listeners: Collection[Listener]) -> dict[Listener, str]:
-    """The streams that must end, with the reason: their token has ended, or their session does not
-    belong to the user who opened them any more."""
-    tokens = _find_ended_tokens({each.actor.id for each in listeners if each.actor.kind == "token"})
+    """The streams that must end, with the reason: their token has ended or has other rights, or their
+    session does not belong to the user who opened them any more."""
+    tokens = _find_live({each.actor.id for each in listeners if each.actor.kind == "token"})
     now = {each.session: each.whose for each in listeners if each.session}
     sessions = {key: whose(key) for key, whose in now.items()}
     found = {each: each.must_end(tokens, sessions) for each in listeners}

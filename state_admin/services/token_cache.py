@@ -1,8 +1,8 @@
 """Caches the credentials of tokens for up to five seconds, so that most calls need no query.
 
-A revocation is sent to every process by NOTIFY; each process listens on a connection of its own.
-Without that connection, nothing is cached. If a notification is lost, a revoked token is accepted
-for at most five seconds.
+A change or a revocation is sent to every process by NOTIFY; each process listens on a connection of its
+own. Without that connection, nothing is cached. If a notification is lost, a revoked token is accepted
+for at most five seconds, and a changed one has its previous rights for as long.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TokenCache:
 
     def keep(self, digest: str, credential: Credential, generation: int) -> None:
         """Cache a credential that was just read from the database. `generation`: that before the read; if
-        a token was revoked since then, nothing is cached."""
+        a token was changed since then, nothing is cached."""
         if self.enabled:
             self._listen()
         with self._changing:
@@ -121,7 +121,7 @@ class TokenCache:
 cache = TokenCache()
 
 
-def announce_revocation() -> None:
+def announce_change() -> None:
     """Clear the cache of every process when the current transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute(f"NOTIFY {CHANNEL}")

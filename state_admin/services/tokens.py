@@ -1,19 +1,22 @@
-"""Creates, rotates and revokes API tokens. The secret is shown once; only its digest is stored."""
+"""Creates, changes, rotates and revokes API tokens. The secret is shown once; only its digest is stored."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from datetime import UTC, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Least, Now
+from django.utils import timezone
 
 from state_admin.contract import tokens as contract
 from state_admin.domain import access
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.moments import timestamp
 from state_admin.domain.values import Fault
 from state_admin.models import ApiToken
 from state_admin.models.access import digest
@@ -23,7 +26,7 @@ from .actors import require, require_operator
 from .cells import mark_cell
 from .errors import Conflict, Forbidden, Invalid
 from .finding import find_row
-from .token_cache import announce_revocation
+from .token_cache import announce_change
 
 # How long both secrets of a rotated token may work.
 MOST_OVERLAP = timedelta(days=30)
@@ -49,29 +52,18 @@ def create_token(
     without limits.
     """
     require(actor, Role.ADMIN)
-    if operator and (role is not Role.ADMIN or namespaces or thread_prefixes):
-        fault = Fault("/operator", "needs the role admin, without namespaces and thread_prefixes")
-        raise Invalid("an operator token must have the role admin and no limits", [fault])
-    if operator and actor.kind != "system":
-        require_operator(actor)
-    if not name.strip():
-        raise Invalid(
-            "a token must have a name",
-            [Fault("/name", "must not be empty")],
-            hint="Name the program that will use it.",
-        )
-    if len(name.strip()) > contract.NAME_LENGTH:
-        raise Invalid(f"the name of a token must have at most {contract.NAME_LENGTH} characters")
-    if rate_per_minute is not None and not 1 <= rate_per_minute <= contract.MOST_PER_MINUTE:
-        raise Invalid(
-            f"a rate limit must be from 1 to {contract.MOST_PER_MINUTE:,} requests per minute"
-        )
+    if operator:
+        _check_operator(role, namespaces, thread_prefixes)
+        if actor.kind != "system":
+            require_operator(actor)
+    name = _check_name(name)
+    _check_rate(rate_per_minute)
     if expires_in_seconds is not None and not 1 <= expires_in_seconds <= contract.LONGEST_LIFE:
         raise Invalid("a token must be valid for at least 1 second and at most 10 years")
     _check_reach(actor, role, namespaces, thread_prefixes)
     lives = None if expires_in_seconds is None else timedelta(seconds=expires_in_seconds)
-    if ends := _end_before(actor, lives):
-        message = f"the new token must not expire after the token that creates it: {ends}"
+    if due := _end_before(actor, Now() + lives if lives else None):
+        message = f"the new token must not expire after the token that creates it: {due}"
         raise Invalid(
             "a token cannot outlive the token that creates it",
             [Fault("/expires_in_seconds", message)],
@@ -81,7 +73,7 @@ def create_token(
         token, secret = _insert(
             actor,
             lives,
-            name=name.strip(),
+            name=name,
             role=role.value,
             namespaces=list(namespaces),
             thread_prefixes=list(thread_prefixes),
@@ -91,6 +83,58 @@ def create_token(
         trace = journal.Trace("token.create", key=token.name, detail={"role": role.value})
         journal.record(actor, [trace], reason=reason)
     return token, secret
+
+
+def change_token(
+    *, actor: Actor, token_id: int, changes: Mapping[str, Any], reason: str = ""
+) -> ApiToken:
+    """Change a token, with immediate effect. `changes`: new values by the names of contract.TokenChanges.
+
+    Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for rights that the
+    actor does not have, and for an operator token unless the actor is an operator; Invalid.
+    """
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        token = _lock_token(actor, token_id)
+        require_active(token)
+        if token.operator:
+            require_operator(actor)
+        changes = dict(changes)
+        if "name" in changes:
+            changes["name"] = _check_name(changes["name"])
+        before = {name: getattr(token, name) for name in changes}
+        changed = {name: value for name, value in changes.items() if value != before[name]}
+        for name, value in changed.items():
+            setattr(token, name, value)
+        if "expires_at" in changed:
+            _check_end(actor, token.expires_at)
+        _check_rate(token.rate_per_minute)
+        if token.operator:
+            _check_operator(Role(token.role), token.namespaces, token.thread_prefixes)
+        _check_reach(actor, Role(token.role), token.namespaces, token.thread_prefixes)
+        if changed:
+            token.save(update_fields=list(changed))
+            announce_change()
+            detail = {
+                "from": {name: _written(before[name]) for name in sorted(changed)},
+                "to": {name: _written(changed[name]) for name in sorted(changed)},
+            }
+            trace = journal.Trace("token.change", key=token.name, detail=detail)
+            journal.record(actor, [trace], reason=reason)
+    return token
+
+
+def require_active(token: ApiToken) -> None:
+    """Raise Conflict for a token, read with_state, that was rotated or revoked or has expired."""
+    match token.state:
+        case "revoked":
+            raise Conflict(f"token is revoked: {token.pk}", hint="Create a new token instead.")
+        case "expired":
+            raise Conflict(f"token has expired: {token.pk}", hint="Create a new token instead.")
+        case "rotated":
+            raise Conflict(
+                f"token is already rotated: {token.pk}", hint="Change its successor instead."
+            )
 
 
 def rotate_token(
@@ -107,13 +151,14 @@ def rotate_token(
     if not timedelta(0) <= overlap <= MOST_OVERLAP:
         raise Invalid(f"the overlap must be at most {MOST_OVERLAP.days} days")
     with transaction.atomic():
-        old = find_token(actor, token_id)
+        # Locked, so that the successor has no rights that are removed in the meantime.
+        old = _lock_token(actor, token_id)
         _check_reach(actor, Role(old.role), old.namespaces, old.thread_prefixes)
         if old.operator:
             require_operator(actor)
         lives = old.expires_at - old.created_at if old.expires_at else None
         itself = actor.kind == "token" and old.pk == int(actor.id)
-        if not itself and (due := _end_before(actor, lives)):
+        if not itself and (due := _end_before(actor, Now() + lives if lives else None)):
             raise Forbidden(
                 "the successor would outlive the token that rotates it",
                 hint=f"The token of this request expires at {due}. Use one that does not expire.",
@@ -134,7 +179,7 @@ def rotate_token(
             rate_per_minute=old.rate_per_minute,
             operator=old.operator,
         )
-        announce_revocation()
+        announce_change()
         detail = {"from": old.lookup, "to": token.lookup, "overlap": overlap.total_seconds()}
         trace = journal.Trace("token.rotate", key=token.name, detail=detail)
         journal.record(actor, [trace], reason=reason)
@@ -165,20 +210,75 @@ def _check_reach(
         )
 
 
-def _end_before(actor: Actor, lives: timedelta | None) -> str:
-    """When the actor's token expires, if that is before the end of a new token with this lifetime; or
-    ""."""
+def _check_name(name: str) -> str:
+    """The name without surrounding white space."""
+    name = name.strip()
+    if not name:
+        raise Invalid(
+            "a token must have a name",
+            [Fault("/name", "must not be empty")],
+            hint="Name the program that will use it.",
+        )
+    if len(name) > contract.NAME_LENGTH:
+        raise Invalid(f"the name of a token must have at most {contract.NAME_LENGTH} characters")
+    return name
+
+
+def _check_rate(per_minute: int | None) -> None:
+    if per_minute is not None and not 1 <= per_minute <= contract.MOST_PER_MINUTE:
+        raise Invalid(
+            f"a rate limit must be from 1 to {contract.MOST_PER_MINUTE:,} requests per minute"
+        )
+
+
+def _check_operator(role: Role, namespaces: Sequence[str], thread_prefixes: Sequence[str]) -> None:
+    if role is not Role.ADMIN or namespaces or thread_prefixes:
+        fault = Fault("/operator", "needs the role admin, without namespaces and thread_prefixes")
+        raise Invalid("an operator token must have the role admin and no limits", [fault])
+
+
+def _check_end(actor: Actor, ends: datetime | None) -> None:
+    """Check the new end of a token that exists."""
+    now = timezone.now()
+    if ends is not None and not now < ends <= now + timedelta(seconds=contract.LONGEST_LIFE):
+        message = "must be in the future, at most 10 years from now"
+        raise Invalid(
+            "the time at which a token expires is not valid",
+            [Fault("/expires_at", message)],
+            hint="Revoke a token that is to end now.",
+        )
+    if due := _end_before(actor, ends):
+        message = f"the token must not expire after the token that changes it: {due}"
+        raise Invalid(
+            "a token cannot outlive the token that changes it",
+            [Fault("/expires_at", message)],
+            hint="Set expires_at to an earlier time, or use a token that does not expire.",
+        )
+
+
+def _written(value: Any) -> Any:
+    """A value as the audit log has it."""
+    return timestamp(value) if isinstance(value, datetime) else value
+
+
+def _end_before(actor: Actor, ends: Combinable | datetime | None) -> str:
+    """When the actor's token expires, if that is before `ends`, the end of another token; or ""."""
     if actor.kind != "token":
         return ""
     creators = ApiToken.objects.filter(pk=actor.id, expires_at__isnull=False)
-    if lives is not None:
-        creators = creators.filter(expires_at__lt=Now() + lives)
-    ends = creators.values_list("expires_at", flat=True).first()
-    return ends.astimezone(UTC).isoformat(timespec="seconds") if ends else ""
+    if ends is not None:
+        creators = creators.filter(expires_at__lt=ends)
+    due = creators.values_list("expires_at", flat=True).first()
+    return due.astimezone(UTC).isoformat(timespec="seconds") if due else ""
 
 
 def find_token(actor: Actor, token_id: int) -> ApiToken:
-    return find_row(ApiToken.objects.visible_to(actor), "token", pk=token_id)
+    return find_row(ApiToken.objects.visible_to(actor).with_state(), "token", pk=token_id)
+
+
+def _lock_token(actor: Actor, token_id: int) -> ApiToken:
+    rows = ApiToken.objects.visible_to(actor).with_state().select_for_update(no_key=True)
+    return find_row(rows, "token", pk=token_id)
 
 
 def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
@@ -187,7 +287,7 @@ def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
     with transaction.atomic():
         token = find_token(actor, token_id)
         if ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=Now()):
-            announce_revocation()
+            announce_change()
             journal.record(actor, [journal.Trace("token.revoke", key=token.name)], reason=reason)
         token.refresh_from_db()
     return token

@@ -37,7 +37,7 @@ from .batching import PATIENCE, Report
 from .cells import is_elsewhere
 from .errors import Conflict
 from .finding import find_row
-from .token_cache import announce_revocation
+from .token_cache import announce_change
 from .workspace_transfers import delete_rows
 
 log = structlog.get_logger()
@@ -90,7 +90,7 @@ def delete_workspace(
         Workspace.objects.filter(pk=workspace.pk).update(
             slug=f"deleted {workspace.pk}", deleted_slug=slug, frozen_at=Now()
         )
-        announce_revocation()
+        announce_change()
         transaction.on_commit(
             lambda: log.info("workspace.deleted", workspace=slug, by=deleter.name)
         )

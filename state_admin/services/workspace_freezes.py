@@ -18,7 +18,7 @@ from state_admin.models import Workspace, freezing_sql
 from . import journal
 from .actors import system_actor
 from .errors import Conflict, Unavailable
-from .token_cache import announce_revocation
+from .token_cache import announce_change
 
 _ATTEMPTS: Final = 10
 _LOCKED: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
@@ -42,7 +42,7 @@ def freeze(workspace_id: int, detail: dict[str, Any], work: Callable[[], None]) 
                     raise Conflict("the workspace is already frozen")
                 record(workspace_id, "workspace.freeze", detail)
                 work()
-                announce_revocation()
+                announce_change()
             return
         except OperationalError as error:
             if not isinstance(error.__cause__, _LOCKED):
@@ -60,7 +60,7 @@ def unfreeze(workspace_id: int, moved_to: str, action: str, detail: dict[str, An
     rows = Workspace.objects.filter(pk=workspace_id)
     rows.update(frozen_at=None, moved_to=moved_to)
     record(workspace_id, action, detail)
-    announce_revocation()
+    announce_change()
 
 
 def record(workspace_id: int, action: str, detail: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ from state_admin.models.workspace_moves_sql import MOVED
 
 from . import config_secrets, webhook_secrets
 from .errors import Conflict, Invalid, NotFound
-from .token_cache import announce_revocation
+from .token_cache import announce_change
 from .users import cancel_links_of_new_members
 from .workspace_freezes import freeze, record, unfreeze
 from .workspace_transfers import (
@@ -293,7 +293,7 @@ class Mover:
             # Above the clock of everything that the source has written or returned.
             source.progress["clock"] = _read_clock()
             advance(source, MoveState.MOVED, progress=source.progress)
-            announce_revocation()
+            announce_change()
         self.report("The source refers to the target.")
 
     def _open_target(self, sides: Sides) -> None:
@@ -352,7 +352,7 @@ class Mover:
             advance(target, MoveState.UNDONE, progress=target.progress)
             if target.workspace_pk is not None:
                 Workspace.objects.filter(pk=target.workspace_pk).update(moved_to=target.cell)
-            announce_revocation()
+            announce_change()
 
     def _reopen_source(self, sides: Sides) -> None:
         source, target = self._source(sides), sides.target

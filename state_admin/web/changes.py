@@ -111,6 +111,7 @@ VERBS = {
     "plugin.install": "installed plugin",
     "plugin.uninstall": "uninstalled plugin",
     "token.create": "created token",
+    "token.change": "changed token",
     "token.rotate": "rotated token",
     "member.add": "added member",
     "member.set": "set the role of",

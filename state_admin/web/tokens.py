@@ -1,17 +1,19 @@
-"""API tokens: the list, creating and rotating a token, whose secret is shown once, and revoking
-it."""
+"""API tokens: the list, creating and rotating a token, whose secret is shown once, changing and
+revoking it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.urls import path, reverse
+from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from state_admin.contract import tokens as contract
@@ -19,8 +21,15 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.models import ApiToken
 from state_admin.models.access import TOKEN_PREFIX, TokenQuerySet
-from state_admin.services.errors import Forbidden, Invalid
-from state_admin.services.tokens import create_token, find_token, revoke_token, rotate_token
+from state_admin.services.errors import Conflict, Forbidden, Invalid
+from state_admin.services.tokens import (
+    change_token,
+    create_token,
+    find_token,
+    require_active,
+    revoke_token,
+    rotate_token,
+)
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
@@ -49,8 +58,8 @@ _LIVES = {
 }
 _STATES = ("live", "rotated", "expired", "revoked")
 _CREATION = Creation("Tokens", "web:token-list", "tokens", "New token", "Create token")
+_KEEP = "keep"
 _NEVER = datetime.fromtimestamp(0, UTC)
-
 
 _TABLE = Table(
     "web:token-list",
@@ -103,7 +112,58 @@ class TokenForm(forms.Form):
     )
     namespaces = namespace_globs_field("Empty means all.")
     thread_prefixes = thread_prefixes_field("Empty means all.")
+    rate_per_minute = forms.IntegerField(
+        required=False,
+        label="Requests per minute",
+        min_value=1,
+        max_value=contract.MOST_PER_MINUTE,
+        help_text="Empty means no limit.",
+    )
     lives = forms.ChoiceField(required=False, label="Expires", initial="90", choices=_LIVES)
+
+
+class TokenEditForm(TokenForm):
+    """The form of a token that exists. With hidden copies of what it showed, so that only the fields are
+    saved that were changed in it."""
+
+    def __init__(self, token: ApiToken, data: QueryDict | None = None) -> None:
+        self.token = token
+        initial = {
+            "name": token.name,
+            "role": token.role,
+            "namespaces": " ".join(token.namespaces),
+            "thread_prefixes": " ".join(token.thread_prefixes),
+            "rate_per_minute": token.rate_per_minute,
+            "lives": _KEEP,
+        }
+        super().__init__(data, initial=initial)
+        ends = f"{token.expires_at:%Y-%m-%d %H:%M} UTC" if token.expires_at else "never"
+        self.fields["lives"] = forms.ChoiceField(
+            required=False, label="Expires", choices=[(_KEEP, f"as now: {ends}"), *_LIVES.items()]
+        )
+        for field in self.fields.values():
+            field.show_hidden_initial = True
+
+    def clean_thread_prefixes(self) -> str:
+        typed = str(self.cleaned_data["thread_prefixes"])
+        spaced = any(" " in prefix for prefix in self.token.thread_prefixes)
+        if spaced and "thread_prefixes" in self.changed_data:
+            raise forms.ValidationError(
+                "A prefix contains a space: change the prefixes over the API."
+            )
+        return typed
+
+    def changes(self) -> dict[str, Any]:
+        """The changed fields, by the names of contract.TokenChanges."""
+        changed = {name: self.cleaned_data[name] for name in self.changed_data}
+        for name in ("namespaces", "thread_prefixes"):
+            if name in changed:
+                changed[name] = changed[name].split()
+        lives = changed.pop("lives", _KEEP)
+        if lives != _KEEP:
+            after = timedelta(days=int(lives)) if lives else None
+            changed["expires_at"] = timezone.now() + after if after else None
+        return changed
 
 
 @page(methods=FORM, role=Role.ADMIN)
@@ -128,6 +188,7 @@ def token_new(request: Request) -> HttpResponse:
             namespaces=cleaned["namespaces"].split(),
             thread_prefixes=cleaned["thread_prefixes"].split(),
             expires_in_seconds=int(cleaned["lives"]) * _DAY if cleaned["lives"] else None,
+            rate_per_minute=cleaned["rate_per_minute"],
         )
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))
@@ -162,6 +223,26 @@ def _filtered(request: Request, filters: dict[str, str]) -> TokenQuerySet:
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[ApiToken], str]:
     rows = _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER)))
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
+
+
+@page(methods=FORM, role=Role.ADMIN)
+def token_edit(request: Request, token_id: int) -> HttpResponse:
+    """The form that changes a token; its secret stays valid."""
+    token = find_token(request.actor, token_id)
+    edit = replace(_CREATION, title=f"Edit token “{token.name}”", verb="Save token")
+    if request.method != "POST":
+        require_active(token)
+        return show_form(request, edit, TokenEditForm(token))
+    form = TokenEditForm(token, request.POST)
+    if not form.is_valid():
+        return show_form(request, edit, form, status=422)
+    try:
+        token = change_token(actor=request.actor, token_id=token_id, changes=form.changes())
+    except (Invalid, Forbidden, Conflict) as problem:
+        form.add_error(None, sentences_of(problem))
+        return show_form(request, edit, form, status=422)
+    toast(request, f"Token “{token.name}” saved")
+    return see_other(request, reverse("web:token-list"), part="tokens")
 
 
 @page(methods=FORM, role=Role.ADMIN)
@@ -277,6 +358,7 @@ urlpatterns = [
     path("tokens", page(role=Role.ADMIN)(_show), name="token-list"),
     path("tokens/+new", token_new, name="token-new"),
     *table_paths("tokens", _TABLE, _find, contract.Token.of, role=Role.ADMIN),
+    path("tokens/<int:token_id>/edit", token_edit, name="token-edit"),
     path("tokens/<int:token_id>/rotate", rotate, name="token-rotate"),
     path("tokens/<int:token_id>/revoke", revoke, name="token-revoke"),
 ]

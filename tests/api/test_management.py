@@ -91,6 +91,46 @@ def test_token__permissions_beyond_its_creator__is_refused(alice: Person) -> Non
     assert call(narrow, "GET", "/tokens").json()["items"] == []
 
 
+def test_token__changed__keeps_its_secret_and_what_was_not_sent(alice: Person) -> None:
+    body = {"name": "planner", "role": "editor", "namespaces": ["team_*"], "rate_per_minute": 60}
+    created = alice.api("POST", "/tokens", body).json()
+    path, secret = f"/tokens/{created['token']['id']}", created["secret"]
+    ends = "2031-01-31T12:00:00.000000Z"
+    changes = {"role": "viewer", "rate_per_minute": None, "expires_at": ends}
+    tried = alice.api("PATCH", f"{path}?dry_run=true", changes).json()
+    assert (tried["dry_run"], tried["role"]) == (True, "viewer")
+    assert alice.api("GET", path).json() == created["token"] | {"last_used_at": None}
+    changed = alice.api("PATCH", path, changes)
+    assert (changed.status_code, changed.json()) == (200, created["token"] | changes)
+    me = call(secret, "GET", "/me").json()
+    assert (me["role"], me["namespaces"]) == ("viewer", ["team_*"])
+    assert len(audited("token.change")) == 1
+    refused = alice.api("PATCH", path, {"role": "admin"}, If_Match='"1"')
+    assert refused.status_code == 400
+    alice.api("DELETE", path)
+    conflict = alice.api("PATCH", path, {"name": "x"})
+    assert (conflict.status_code, conflict.json()["type"]) == (409, "/problems/conflict")
+    assert conflict.json()["detail"] == f"token is revoked: {created['token']['id']}"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"name": ""}, "/name"),
+        ({"role": "emperor"}, "/role"),
+        ({"role": None}, "/role"),
+        ({"namespaces": None}, "/namespaces"),
+        ({"expires_at": "2031-01-31T12:00:00"}, "/expires_at"),
+        ({"expires_at": "2020-01-31T12:00:00Z"}, "/expires_at"),
+        ({"rate_per_minute": 0}, "/rate_per_minute"),
+    ],
+)
+def test_token__bad_change__is_named(alice: Person, body: Any, pointer: str) -> None:
+    token = alice.api("POST", "/tokens", {"name": "x", "role": "viewer"}).json()["token"]
+    refused = alice.api("PATCH", f"/tokens/{token['id']}", body)
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
 def test_token__that_outlives_the_expiring_token_that_creates_it__is_refused(alice: Person) -> None:
     creator, actor = make_token(alice, Role.ADMIN)
     ApiToken.objects.filter(pk=actor.id).update(expires_at=timezone.now() + timedelta(hours=1))

@@ -178,6 +178,7 @@ token-list                A   -
 token-new                 A   A
 token-list-json           A   -
 token-list-csv            A   -
+token-edit                Ah  Ah
 token-rotate              Ah  A
 token-revoke              Ah  Ah
 access                    A   -

@@ -83,6 +83,8 @@ TABLE = [
     Row("/tokens", "POST", "/tokens", A, 201, {"name": "x", "role": "viewer"},
         by=_ANY, narrowed=403),
     Row("/tokens/{token_id}", "GET", "/tokens/TOKENID", A, 200, hides="TOKENID", by=_ANY),
+    Row("/tokens/{token_id}", "PATCH", "/tokens/TOKENID", A, 200, {"name": "x"}, hides="TOKENID",
+        by=_ANY),
     Row("/tokens/{token_id}", "DELETE", "/tokens/TOKENID", A, 204, hides="TOKENID", by=_ANY),
     Row("/tokens/{token_id}/rotate", "POST", "/tokens/TOKENID/rotate", A, 201,
         hides="TOKENID", by=_ANY),

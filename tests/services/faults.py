@@ -162,6 +162,9 @@ def fail_everywhere(work: Callable[[], Any], *, is_sampled: bool = False) -> int
         work()
 
     before = fingerprint()
+    with transaction.atomic():  # later runs find the definitions in the cache
+        work_afresh()
+        transaction.set_rollback(True)
     with transaction.atomic():
         clean = Faults()
         with failing(clean):

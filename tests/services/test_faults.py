@@ -265,6 +265,9 @@ WORKS: dict[str, Work] = {
         actor=a, namespace="config.providers", key="openai", reason="x"
     ),
     "create token": lambda a: tokens.create_token(actor=a, name="x", role=Role.VIEWER),
+    "change token": lambda a: tokens.change_token(
+        actor=a, token_id=ApiToken.objects.earliest("pk").pk, changes={"rate_per_minute": 7}
+    ),
     "rotate token": lambda a: tokens.rotate_token(
         actor=a, token_id=ApiToken.objects.earliest("pk").pk, overlap=timedelta(days=1)
     ),
@@ -494,7 +497,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
         "saved_views.save_view", "snapshots.mark_revision", "snapshots.restore_snapshot", "state_keys.register_state_key",
         "state_removals.unregister_state_key",
         "threads.change_thread", "threads.create_thread", "threads.delete_thread",
-        "tickets.decide_ticket", "tokens.create_token", "tokens.revoke_token",
+        "tickets.decide_ticket", "tokens.change_token", "tokens.create_token", "tokens.revoke_token",
         "tokens.rotate_token",
     }  # fmt: skip
 

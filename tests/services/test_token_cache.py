@@ -1,4 +1,4 @@
-"""Cached credentials are never used after a revocation."""
+"""Cached credentials are never used after a revocation or a change."""
 
 from __future__ import annotations
 
@@ -117,3 +117,15 @@ def test_cache__revoked_after_it_was_read__is_not_cached(
     assert call(alice.token, "GET", "/me").status_code == 200  # began before
     monkeypatch.setattr(actors, "_find_credential", find)
     assert call(alice.token, "GET", "/me").status_code == 401
+
+
+@pytest.mark.django_db(transaction=True)
+def test_change__in_another_process__takes_effect_by_notification(
+    alice: Person, cache: TokenCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
+    other = TokenCache()  # of the process that changes it
+    monkeypatch.setattr(token_cache, "cache", other)
+    (token,) = ApiToken.objects.all()
+    tokens.change_token(actor=alice.actor, token_id=token.pk, changes={"role": "viewer"})
+    wait_for(lambda: call(alice.token, "GET", "/tokens").status_code == 403, "it has the new role")

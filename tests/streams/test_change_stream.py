@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from state_admin.domain.access import Role
 from state_admin.models import ApiToken, Membership, UserSession, Workspace
 from state_admin.models.feed_sql import Position
 from state_admin.services import listeners as limits
-from state_admin.services.tokens import revoke_token
+from state_admin.services.tokens import change_token, revoke_token
 from state_admin.streams import cursors
 from state_admin.web.actors import WORKSPACE
 from tests.builders import Person, make_namespace, make_thread, make_token, put
@@ -264,6 +265,20 @@ def test_stream__token_revoked__is_closed(listen, alice) -> None:
     assert listen(token, last_event_id=stream.last_id).status == 401
     write(alice, "still here")
     assert any(event.data["key"] == "still here" for event in other)
+
+
+def test_stream__rights_of_the_token_changed__is_closed_and_opens_again(listen, alice) -> None:
+    token, actor = make_token(alice, Role.VIEWER)
+    stream = listen(token)
+    change = partial(change_token, actor=alice.actor, token_id=int(actor.id))
+    change(changes={"name": "renamed"})
+    change(changes={"namespaces": ["others"]})
+
+    events = list(stream)
+
+    assert (events[-1].name, events[-1].data["type"]) == ("closed", "/problems/unavailable")
+    assert events[-1].data["detail"] == "the rights of the token were changed"
+    assert listen(token, last_event_id=stream.last_id).status == 200
 
 
 def test_stream__token_expires__is_closed(listen, alice) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow
@@ -173,6 +175,86 @@ def test_token__of_an_operator__is_marked(admin: Client, alice: Person) -> None:
     shell = system_actor(alice.workspace.pk, "shell")
     create_token(actor=shell, name="terraform", role=Role.ADMIN, operator=True)
     assert "operator</span>" in page(admin, "/tokens")
+
+
+def edit_form(client: Client, token: ApiToken) -> dict[str, str]:
+    """The fields of the form, also the hidden ones."""
+    shown = page(client, f"/tokens/{token.pk}/edit")
+    fields = dict(
+        re.findall(r'<input type="(?:text|number|hidden)" name="([^"]+)" value="([^"]*)"', shown)
+    )
+    names = ("name", "role", "namespaces", "thread_prefixes", "rate_per_minute", "lives")
+    fields = {name: fields.get(name, "") for name in [*names, *(f"initial-{n}" for n in names)]}
+    return fields | {name: fields[f"initial-{name}"] for name in ("role", "lives")}
+
+
+def test_token__edited__only_the_changed_fields_are_saved(admin: Client) -> None:
+    _, secret = make(admin, namespaces="team_*", rate_per_minute="60")
+    token = ApiToken.objects.latest("pk")
+    assert f"/tokens/{token.pk}/edit" in page(admin, "/tokens")
+    form = edit_form(admin, token)
+    assert (form["name"], form["namespaces"], form["rate_per_minute"]) == ("ci", "team_*", "60")
+    ApiToken.objects.filter(pk=token.pk).update(role="viewer")  # another admin, meanwhile
+    response = admin.post(
+        f"/tokens/{token.pk}/edit", form | {"name": "deploy", "rate_per_minute": ""}
+    )
+    assert (response.status_code, response["Location"]) == (302, "/tokens")
+    ends = token.expires_at
+    token.refresh_from_db()
+    assert (token.name, token.rate_per_minute, token.role) == ("deploy", None, "viewer")
+    assert (token.namespaces, token.expires_at) == (["team_*"], ends)
+    assert set(AuditRow.objects.get(action="token.change").detail["to"]) == {
+        "name",
+        "rate_per_minute",
+    }
+    assert actor_of_token(secret) is not None
+
+
+def test_token__edited_lifetime__begins_now(admin: Client) -> None:
+    make(admin)
+    token = ApiToken.objects.latest("pk")
+    for lives, days in (("7", 7), ("", None)):
+        form = edit_form(admin, token) | {"lives": lives}
+        assert admin.post(f"/tokens/{token.pk}/edit", form).status_code == 302
+        token.refresh_from_db()
+        left = token.expires_at and (token.expires_at - timezone.now()) / timedelta(days=1)
+        assert left == (days and pytest.approx(days, abs=0.1))
+
+
+@pytest.mark.parametrize("changes", [{"name": ""}, {"rate_per_minute": "0"}, {"lives": "forever"}])
+def test_token_edit__invalid__saves_nothing(admin: Client, changes: dict[str, str]) -> None:
+    make(admin)
+    token = ApiToken.objects.latest("pk")
+    form = edit_form(admin, token) | {"namespaces": "kept_*"} | changes
+    response = admin.post(f"/tokens/{token.pk}/edit", form)
+    assert response.status_code == 422
+    assert "kept_*" in response.content.decode()
+    assert not AuditRow.objects.filter(action="token.change").exists()
+
+
+def test_token_edit__prefix_with_a_space__is_not_split(admin: Client, alice: Person) -> None:
+    token, _ = create_token(
+        actor=alice.actor, name="ci", role=Role.VIEWER, thread_prefixes=["order 1"]
+    )
+    form = edit_form(admin, token)
+    assert admin.post(f"/tokens/{token.pk}/edit", form | {"name": "x"}).status_code == 302
+    response = admin.post(f"/tokens/{token.pk}/edit", form | {"thread_prefixes": "order 1 b"})
+    assert response.status_code == 422
+    assert "contains a space" in response.content.decode()
+    token.refresh_from_db()
+    assert (token.name, token.thread_prefixes) == ("x", ["order 1"])
+
+
+def test_token_edit__revoked__says_so(admin: Client) -> None:
+    make(admin)
+    token = ApiToken.objects.latest("pk")
+    form = edit_form(admin, token)
+    admin.post(f"/tokens/{token.pk}/revoke")
+    response = admin.post(f"/tokens/{token.pk}/edit", form | {"name": "x"})
+    assert response.status_code == 422
+    assert "Token is revoked" in response.content.decode()
+    assert admin.get(f"/tokens/{token.pk}/edit").status_code == 409
+    assert f"/tokens/{token.pk}/edit" not in page(admin, "/tokens")
 
 
 def offered(client: Client, path: str, **query: str) -> list[str]:

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 8c574b827e39795bf67bfcebf16ebfcadd995faabbf02b1510cfd58dccec2d89
+// sha256 of docs/openapi.json: 0492d3a7f6d7bced8807d9685b50aedcaab7d6f1b482a4acb466e749ed35490f
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2375,7 +2375,11 @@ export interface paths {
         delete: operations["revoke_token"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change an API token
+         * @description The secret stays valid. The next request with the token has the changed rights, and streams that are open with the previous ones are closed. The token cannot reach further than the caller. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.
+         */
+        patch: operations["change_token"];
         trace?: never;
     };
     "/api/v1/tokens/{token_id}/rotate": {
@@ -8453,6 +8457,44 @@ export interface components {
              *     ]
              */
             thread_prefixes: string[];
+        };
+        /** @description The fields of a token to change; all others stay. */
+        TokenChanges: {
+            /**
+             * @description When it expires, at most ten years from now; null: never. If the caller is a token that expires, the changed one must not expire later.
+             * @example 2031-01-31T12:00:00Z
+             */
+            expires_at?: string | null;
+            /**
+             * @description The program that uses the token.
+             * @example planner
+             */
+            name?: string;
+            /**
+             * @description Globs of the namespaces that the token is limited to; empty: all.
+             * @example [
+             *       "team_*"
+             *     ]
+             */
+            namespaces?: string[];
+            /**
+             * @description Requests per minute; null: no limit.
+             * @example 600
+             */
+            rate_per_minute?: number | null;
+            /**
+             * @description What the token may do; at most your own role.
+             * @example viewer
+             * @enum {unknown}
+             */
+            role?: "admin" | "editor" | "viewer";
+            /**
+             * @description Prefixes of the thread ids that the token is limited to; empty: all.
+             * @example [
+             *       "support-"
+             *     ]
+             */
+            thread_prefixes?: string[];
         };
         /** @description One page of a list. */
         TokenPage: {
@@ -14783,6 +14825,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    change_token: {
+        parameters: {
+            query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. UTF-8. */
+                "Run-Id"?: string;
+            };
+            path: {
+                /** @description Id of the token. Send a slash in it as %2F. */
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenChanges"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Token"] | (components["schemas"]["DryRun"] & components["schemas"]["Token"]);
+                };
             };
         };
     };

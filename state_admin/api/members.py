@@ -45,8 +45,14 @@ def change_member(call: Endpoint, member_id: str) -> HttpResponse:
 
 @handles(contract.REMOVE_MEMBER)
 def remove_member(call: Endpoint, member_id: str) -> HttpResponse:
-    members.remove_member(**call.author, member_id=row_id("member", member_id))
-    return no_content()
+    removed = members.remove_member(
+        **call.author,
+        member_id=row_id("member", member_id),
+        revoke_tokens=call.query.revoke_tokens,
+    )
+    if not call.dry_run:
+        return no_content()
+    return answer(contract.MemberRemoval(revoked_tokens=removed.revoked))
 
 
 @handles(contract.INVITE_MEMBER)

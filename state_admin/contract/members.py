@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from state_admin.domain.access import Role
 
-from .base import Answer, AscendingList, Body, DryRun, Operation, Page, doc
+from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
 from .tokens import RoleName
 from .types import Time, time_of
 
@@ -57,6 +57,22 @@ class EndedSessions(Answer):
     """How many sessions of the member were ended."""
 
     ended: Annotated[int, doc("Number of sessions that were ended.", 2)]
+
+
+class RemovalQuery(Query):
+    revoke_tokens: Annotated[
+        bool,
+        doc(
+            "`true`: also revoke the API tokens that the person created in this workspace, for good. "
+            "If one of them makes this request, it is the last one."
+        ),
+    ] = False
+
+
+class MemberRemoval(Answer):
+    """What removing a member would revoke."""
+
+    revoked_tokens: Annotated[int, doc("Number of API tokens that would be revoked.", 2)]
 
 
 class NewMember(Body):
@@ -110,9 +126,10 @@ REMOVE_MEMBER = _operation(
     id="remove_member",
     route="DELETE /members/{member_id}",
     summary="Remove a member",
-    description="Takes effect at once. The account and the tokens that the person created remain. "
-    "The last admin cannot be removed.",
-    dry_run=DryRun,
+    description="Takes effect at once. The account remains, and so do the tokens that the person "
+    "created, unless you send `revoke_tokens=true`. The last admin cannot be removed.",
+    query=RemovalQuery,
+    dry_run=MemberRemoval,
     answers={204: None},
 )
 INVITE_MEMBER = _operation(

@@ -61,6 +61,11 @@ class TokenQuerySet(WorkspaceWideQuerySet["ApiToken"]):
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
 
+    def created_by_user(self, username: str) -> Self:
+        """Those that a user created. Users create no operator tokens."""
+        kinds = ("user", "")
+        return self.filter(created_by=username, created_by_kind__in=kinds, operator=False)
+
     def with_state(self) -> Self:
         """With `state`: live, rotated (live until it expires, but with a successor), expired or
         revoked."""
@@ -97,6 +102,8 @@ class ApiToken(models.Model):
     # Calls per minute; NULL means no limit.
     rate_per_minute = models.PositiveIntegerField(null=True, blank=True)
     created_by = models.CharField(max_length=150)
+    # The kind of the actor with that name; "" in tokens that were created before it was recorded.
+    created_by_kind = models.CharField(max_length=8, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

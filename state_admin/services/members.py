@@ -14,7 +14,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault
 from state_admin.models import Membership, User, UserSession
 
-from . import journal, users
+from . import journal, tokens, users
 from .actors import require, require_unrestricted
 from .errors import Conflict, Forbidden, Invalid
 from .finding import find_row
@@ -26,6 +26,14 @@ class AddedMember:
 
     membership: Membership
     link: str
+
+
+@dataclass(frozen=True)
+class RemovedMember:
+    """A former member, and how many of the tokens that they created were revoked."""
+
+    membership: Membership
+    revoked: int
 
 
 def find_member(actor: Actor, member_id: int) -> Membership:
@@ -73,15 +81,24 @@ def change_role(
     return member
 
 
-def remove_member(*, actor: Actor, member_id: int, reason: str = "") -> Membership:
-    """Remove a member, with immediate effect: every request checks the membership. The user and the
-    tokens that they created remain. Raises Conflict as change_role does."""
+def remove_member(
+    *, actor: Actor, member_id: int, revoke_tokens: bool = False, reason: str = ""
+) -> RemovedMember:
+    """Remove a member, with immediate effect: every request checks the membership. The user remains, and
+    so do the tokens that they created, unless `revoke_tokens`. Raises Conflict as change_role does."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         member = _lock_member(actor, member_id, stays_admin=False)
         Membership.objects.filter(pk=member.pk).delete()
-        _record(actor, "member.remove", member, reason, role=member.role)
-    return member
+        name = member.user.get_username()
+        revoked = tokens.revoke_tokens_of_user(actor, name) if revoke_tokens else []
+        detail = {"role": member.role, "revoked_tokens": len(revoked)}
+        journal.record(
+            actor,
+            [journal.Trace("member.remove", key=name, detail=detail), *revoked],
+            reason=reason,
+        )
+    return RemovedMember(member, len(revoked))
 
 
 def renew_link(*, actor: Actor, member_id: int, reason: str = "") -> str:

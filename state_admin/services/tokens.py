@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Least, Now
 from django.utils import timezone
@@ -194,6 +194,7 @@ def _insert(actor: Actor, lives: timedelta | None, **fields: Any) -> tuple[ApiTo
         lookup=lookup,
         digest=digest(secret),
         created_by=actor.name,
+        created_by_kind=actor.kind,
         expires_at=Now() + lives if lives else None,
         **fields,
     )
@@ -291,3 +292,19 @@ def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
             journal.record(actor, [journal.Trace("token.revoke", key=token.name)], reason=reason)
         token.refresh_from_db()
     return token
+
+
+def tokens_of_user(actor: Actor, username: str) -> QuerySet[ApiToken]:
+    """The tokens of the actor's workspace that a user created and that are still valid."""
+    rows = ApiToken.objects.visible_to(actor).live().created_by_user(username)
+    return rows.order_by("name", "pk")
+
+
+def revoke_tokens_of_user(actor: Actor, username: str) -> list[journal.Trace]:
+    """Revoke the tokens that a user created. Must be called in a transaction, which records what this
+    returns: one trace per token."""
+    tokens = list(tokens_of_user(actor, username).select_for_update(no_key=True))
+    if tokens:
+        ApiToken.objects.filter(pk__in=[token.pk for token in tokens]).update(revoked_at=Now())
+        announce_change()
+    return [journal.Trace("token.revoke", key=token.name) for token in tokens]

@@ -31,6 +31,14 @@ ENTRY_CHOICES = (
 
 
 @dataclass(frozen=True)
+class Check:
+    """A check box of a confirmation, which is not checked at first."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True)
 class Input:
     """An input of a confirmation."""
 
@@ -55,8 +63,8 @@ class Count:
 
 @dataclass(frozen=True)
 class Confirm:
-    """The context of components/_confirm.html. The form posts `fields`, the choice, the inputs and
-    `reason` to `url`, by default that of the confirmation; Cancel goes to `back` if JavaScript is off.
+    """The context of components/_confirm.html. The form posts `fields`, the choice, the checks, the
+    inputs and `reason` to `url`, by default that of the confirmation; Cancel goes to `back` if JavaScript is off.
     With `download` the response is a file and the page stays open. Without a `verb` there is no button.
     `details_url`: the address from which `names_title` and `names` are loaded after the page, if they take
     long to compute. `names_title`: the sentence above the names."""
@@ -76,6 +84,7 @@ class Confirm:
     choices_name: str = ""
     choices_label: str = ""
     choices: Sequence[Choice] = ()
+    checks: Sequence[Check] = ()
     inputs: Sequence[Input] = ()
     kind: str = "danger"
     download: bool = False

@@ -24,10 +24,11 @@ from state_admin.services.members import (
     remove_member,
     renew_link,
 )
+from state_admin.services.tokens import tokens_of_user
 from state_admin.templatetags.ui import plural
 
 from .actors import FORM, POST, page
-from .confirm import Confirm, ask, reason_of
+from .confirm import PREVIEW, Check, Confirm, ask, reason_of
 from .creation import Creation, created_once, show_form
 from .entry_undo import REFUSED
 from .errors import sentences_of
@@ -173,11 +174,22 @@ def link(request: Request, member_id: int) -> HttpResponse:
 def remove(request: Request, member_id: int) -> HttpResponse:
     back = list_url_of_page(request, reverse("web:member-list"))
     if request.method == "POST":
-        member = remove_member(actor=request.actor, member_id=member_id, reason=reason_of(request))
-        toast(request, f"{member.user.get_username()} is no longer a member")
+        removed = remove_member(
+            actor=request.actor,
+            member_id=member_id,
+            revoke_tokens="revoke_tokens" in request.POST,
+            reason=reason_of(request),
+        )
+        message = f"{removed.membership.user.get_username()} is no longer a member"
+        if removed.revoked:
+            message += f"; {plural(removed.revoked, 'token,tokens')} revoked"
+        toast(request, message)
         return see_other(request, back, part="members")
     member = find_member(request.actor, member_id)
     name = member.user.get_username()
+    created = tokens_of_user(request.actor, name)
+    tokens = list(created[: PREVIEW + 1])
+    total = created.count() if len(tokens) > PREVIEW else len(tokens)
     confirm = Confirm(
         title=f"Remove {name}?",
         verb="Remove member",
@@ -185,9 +197,18 @@ def remove(request: Request, member_id: int) -> HttpResponse:
         lines=[
             f"{'You lose' if member.user.pk == request.user.pk else 'This member loses'} access to "
             f"this workspace at once: the role {member.role}.",
-            "Their writes keep their name. API tokens they created keep working: revoke "
-            "those under Tokens.",
+            "Their writes keep their name.",
         ],
+        names_title=f"{name} created {plural(total, 'API token,API tokens')}, which "
+        f"{'keeps' if total == 1 else 'keep'} working unless you revoke "
+        f"{'it' if total == 1 else 'them'}:"
+        if tokens
+        else "",
+        names=[f"{token.name}, {token.beginning}…" for token in tokens],
+        total=total,
+        checks=[Check("revoke_tokens", f"Also revoke {plural(total, 'API token,API tokens')}")]
+        if tokens
+        else [],
     )
     return ask(request, confirm, part="members")
 

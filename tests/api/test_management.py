@@ -12,7 +12,7 @@ from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow, IdempotencyRecord, LoginLink, Membership
 from state_admin.services import tokens
 from state_admin.services.actors import system_actor
-from tests.builders import Person, call, make_token
+from tests.builders import Person, call, make_person, make_token
 
 
 @pytest.fixture
@@ -183,6 +183,20 @@ def test_member__invited_changed_and_removed(alice: Person) -> None:
     assert alice.api("DELETE", f"/members/{member['id']}/sessions").json() == {"ended": 0}
     assert alice.api("DELETE", f"/members/{member['id']}").status_code == 204
     assert alice.api("GET", f"/members/{member['id']}").status_code == 404
+
+
+def test_member__removed_with_their_tokens__revokes_them(alice: Person) -> None:
+    carol = make_person("carol", "acme", Role.ADMIN)
+    _, secret = tokens.create_token(actor=carol.actor, name="ci", role=Role.ADMIN)
+    member = Membership.objects.get(user=carol.user).pk
+    tried = alice.api("DELETE", f"/members/{member}?revoke_tokens=true&dry_run=true")
+    assert tried.json() == {"dry_run": True, "revoked_tokens": 1}
+    tried = alice.api("DELETE", f"/members/{member}?dry_run=true")
+    assert tried.json() == {"dry_run": True, "revoked_tokens": 0}
+    # With the token that is revoked.
+    removed = call(secret, "DELETE", f"/members/{member}?revoke_tokens=true")
+    assert (removed.status_code, removed.content) == (204, b"")
+    assert call(secret, "GET", "/me").status_code == 401
 
 
 def test_member__repeated_with_one_key__stores_no_link(alice: Person) -> None:

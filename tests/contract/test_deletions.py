@@ -37,7 +37,7 @@ ABSENT: dict[str, tuple[str, int, Any]] = {
     "delete_thread_policy": ("/compaction-policies/threads/t1", 204, {}),
     "delete_webhook": ("/webhooks/none", 204, {}),
     "revoke_token": ("/tokens/999999999", 204, {}),
-    "remove_member": ("/members/999999999", 204, {}),
+    "remove_member": ("/members/999999999", 204, {"revoked_tokens": 0}),
     "end_member_sessions": ("/members/MEMBER/sessions", 200, {"ended": 0}),
     "delete_workspace": ("/workspaces/none", 204, {"would_delete": {
         "entries": 0, "threads": 0, "tokens": 0, "members": 0, "webhooks": 0}}),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from django.db.models.functions import Now
 
-from state_admin.domain.access import Role
-from state_admin.models import AuditRow, Change, LoginLink, Membership, User
+from state_admin.domain.access import Actor, Role
+from state_admin.models import ApiToken, AuditRow, Change, LoginLink, Membership, User
 from state_admin.models.access import digest
 from state_admin.models.sessions import SessionStore
-from state_admin.services import members, users
+from state_admin.services import actors, members, tokens, users
 from state_admin.services.actors import actor_of_user
 from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
 from tests.builders import Person, make_person, make_token
@@ -76,6 +77,54 @@ def test_remove__member__loses_access_at_once(alice: Person, bob: Person) -> Non
     members.remove_member(actor=alice.actor, member_id=membership(bob).pk, reason="left")
     assert actor_of_user(bob.user) is None
     assert AuditRow.objects.get(action="member.remove").reason == "left"
+
+
+def token_of(actor: Actor, name: str) -> tuple[ApiToken, str]:
+    return tokens.create_token(actor=actor, name=name, role=Role.ADMIN)
+
+
+def test_remove__with_tokens__revokes_the_active_ones_that_the_user_created(alice: Person) -> None:
+    carol = make_person("carol", "acme", Role.ADMIN)
+    _, secret = token_of(carol.actor, "ci")
+    token_of(carol.actor, "cd")
+    expired, _ = token_of(carol.actor, "old")
+    ApiToken.objects.filter(pk=expired.pk).update(expires_at=Now())
+    program = actors.actor_of_token(token_of(alice.actor, "carol")[1])
+    assert program is not None
+    token_of(program, "created by a token named carol")
+    members.remove_member(actor=alice.actor, member_id=membership(carol).pk, reason="left")
+    assert actors.actor_of_token(secret) is not None  # the default
+    members.add_member(actor=alice.actor, username="carol", role=Role.ADMIN)
+
+    removed = members.remove_member(
+        actor=alice.actor, member_id=membership(carol).pk, revoke_tokens=True, reason="left"
+    )
+
+    revoked = {row.name for row in ApiToken.objects.filter(revoked_at__isnull=False)}
+    assert (revoked, removed.revoked) == ({"ci", "cd"}, 2)
+    assert actors.actor_of_token(secret) is None
+    rows = AuditRow.objects.filter(action="token.revoke", reason="left")
+    assert sorted(rows.values_list("key", flat=True)) == ["cd", "ci"]
+    detail = AuditRow.objects.filter(action="member.remove").latest("pk").detail
+    assert detail == {"role": "admin", "revoked_tokens": 2}
+
+
+def test_remove__with_tokens_of_before_creators_were_recorded__revokes_those_of_the_name(
+    alice: Person,
+) -> None:
+    carol = make_person("carol", "acme", Role.ADMIN)
+    token, _ = token_of(carol.actor, "ci")
+    ApiToken.objects.filter(pk=token.pk).update(created_by_kind="")
+    members.remove_member(actor=alice.actor, member_id=membership(carol).pk, revoke_tokens=True)
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+
+
+def test_remove__refused__revokes_nothing(alice: Person) -> None:
+    _, secret = token_of(alice.actor, "ci")
+    with pytest.raises(Conflict):
+        members.remove_member(actor=alice.actor, member_id=membership(alice).pk, revoke_tokens=True)
+    assert actors.actor_of_token(secret) is not None
 
 
 def test_last_admin__removed_or_demoted__is_refused(alice: Person, bob: Person) -> None:

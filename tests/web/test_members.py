@@ -14,6 +14,7 @@ from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow, Membership, UserSession
 from state_admin.services.actors import actor_of_token
 from state_admin.services.logins import set_password
+from state_admin.services.tokens import create_token
 from tests.builders import Person, make_person, make_token
 from tests.web.test_threads import htmx, page
 from tests.web.test_tokens import form_id
@@ -81,6 +82,28 @@ def test_member__role_changed__then_removed(admin: Client, bob: Person) -> None:
     admin.post(f"/members/{member('bob')}/remove", {"reason": "left"})
     assert not Membership.objects.filter(user=bob.user).exists()
     assert AuditRow.objects.filter(action="member.remove", reason="left").exists()
+
+
+def test_member__removed_with_tokens__revokes_them_only_if_checked(
+    admin: Client, alice: Person
+) -> None:
+    carol = make_person("carol", "acme", Role.ADMIN)
+    path = f"/members/{member('carol')}/remove"
+    assert 'name="revoke_tokens"' not in page(admin, path)
+    secrets = [
+        create_token(actor=carol.actor, name=name, role=Role.VIEWER)[1] for name in ("ci", "<cd>")
+    ]
+    shown = page(admin, path)
+    assert "carol created 2 API tokens, which keep working unless you revoke them:" in shown
+    assert "Also revoke 2 API tokens" in shown
+    assert "&lt;cd&gt;, ch_" in shown
+    admin.post(path)
+    assert all(map(actor_of_token, secrets))
+    admin.post("/members/+new", {"username": "carol", "role": "admin"})
+    admin.post(f"/members/{member('carol')}/remove", {"revoke_tokens": "on", "reason": "left"})
+    assert not any(map(actor_of_token, secrets))
+    assert AuditRow.objects.filter(action="token.revoke", reason="left").count() == 2
+    assert "carol is no longer a member; 2 tokens revoked" in page(admin, "/members")
 
 
 def test_member__last_admin__cannot_be_removed(admin: Client) -> None:

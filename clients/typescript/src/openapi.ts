@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 0492d3a7f6d7bced8807d9685b50aedcaab7d6f1b482a4acb466e749ed35490f
+// sha256 of docs/openapi.json: 829609ec47370dc2375bee198da159cf021e57234686e2cc7fc190a3d2f5883e
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1090,7 +1090,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a member
-         * @description Takes effect at once. The account and the tokens that the person created remain. The last admin cannot be removed.
+         * @description Takes effect at once. The account remains, and so do the tokens that the person created, unless you send `revoke_tokens=true`. The last admin cannot be removed.
          */
         delete: operations["remove_member"];
         options?: never;
@@ -5467,6 +5467,14 @@ export interface components {
              * @example null
              */
             next_cursor: string | null;
+        };
+        /** @description What removing a member would revoke. */
+        MemberRemoval: {
+            /**
+             * @description Number of API tokens that would be revoked.
+             * @example 2
+             */
+            revoked_tokens: number;
         };
         /**
          * @description A message as it was sent, with the members that the server adds. Further members of the
@@ -11486,6 +11494,8 @@ export interface operations {
     remove_member: {
         parameters: {
             query?: {
+                /** @description `true`: also revoke the API tokens that the person created in this workspace, for good. If one of them makes this request, it is the last one. */
+                revoke_tokens?: boolean;
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
@@ -11514,7 +11524,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DryRun"];
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["MemberRemoval"];
                 };
             };
             /** @description Deleted, or already absent */

@@ -166,6 +166,7 @@ LOGIN_URL = "web:login"
 LOGIN_REDIRECT_URL = "web:overview"
 SESSION_ENGINE = "state_admin.models.sessions"
 SESSION_COOKIE_AGE = env.session_cookie_age
+SESSION_IDLE = timedelta(seconds=env.session_idle_seconds)
 SESSION_COOKIE_NAME = "commonhold_session"
 CSRF_COOKIE_NAME = "commonhold_csrf"
 CSRF_FAILURE_VIEW = "state_admin.web.errors.csrf_failure"

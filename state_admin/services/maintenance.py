@@ -34,6 +34,7 @@ from state_admin.models import (
     traffic,
     write_positions,
 )
+from state_admin.models.sessions import unexpired
 
 from . import journal, notifications, retention, revert_jobs, tickets
 from .actors import system_actor
@@ -131,7 +132,7 @@ def purge_leftovers() -> Report:
     _drop_triggers()
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
     attempts, _ = LoginAttempt.objects.filter(at__lt=Now() - day).delete()
-    sessions, _ = UserSession.objects.filter(expire_date__lt=Now()).delete()
+    sessions, _ = UserSession.objects.exclude(unexpired()).delete()
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     write_positions.purge()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()

@@ -22,6 +22,7 @@ from project.postgres.replication import UnconfirmedCommit
 from state_admin.domain import isolation
 from state_admin.domain.access import Actor, Role
 from state_admin.models import freezing_sql
+from state_admin.models.sessions import SessionStore
 from state_admin.rest import replica_reads
 from state_admin.services.actors import actor_of_user, raise_for_outsider, require
 from state_admin.services.errors import BadRequest, Conflict, Forbidden, Problem, Unavailable
@@ -104,6 +105,9 @@ def _as_member(
     if _must_enrol(request):
         return see_other(request, reverse("web:totp"))
     request.actor = member(request)
+    # Set by the scripts of a page for requests that nobody's action causes.
+    if "X-Background" not in request.headers:
+        cast(SessionStore, request.session).note_use()
     if not any_workspace:
         _refuse_other_workspace(request)
     require(request.actor, role)

@@ -8,12 +8,11 @@ import msgspec
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from state_admin.models import UserSession
 from state_admin.models.access import digest
-from state_admin.models.sessions import PENDING_USER
+from state_admin.models.sessions import PENDING_USER, unexpired
 from state_admin.services.errors import NotFound
 from state_admin.services.members import end_own_sessions
 
@@ -39,7 +38,7 @@ class SessionRow(msgspec.Struct):
 
 
 def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
-    mine = UserSession.objects.filter(user=request.user, expire_date__gt=timezone.now())
+    mine = UserSession.objects.filter(unexpired(), user=request.user)
     own = digest(request.session.session_key or "")
     rows = []
     for session in mine.order_by("-expire_date")[:100]:
@@ -52,7 +51,7 @@ def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
             address=str(noted.get(ADDRESS, "")),
             method=str(noted.get(METHOD, "")),
             since=parse_datetime(str(noted.get(SINCE, ""))),
-            ends=session.expire_date,
+            ends=session.ends_at,
             here=session.session_key == own,
         )
         rows.append((row, session))

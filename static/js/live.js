@@ -220,7 +220,7 @@ async function look() {
   let answer;
   try {
     const query = new URLSearchParams(cursor ? { cursor } : {});
-    const headers = { "X-Workspace": pill.dataset.workspace ?? "" };
+    const headers = { "X-Workspace": pill.dataset.workspace ?? "", "X-Background": "true" };
     answer = await fetch(`${pill.dataset.status}?${query}`, { redirect: "manual", headers });
   } catch {
     answer = null;
@@ -346,6 +346,8 @@ const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   began.set(ctx, Date.now());
+  // Does not keep a session alive whose user has left (state_admin/models/sessions.py).
+  if (isLive(ctx)) ctx.request.headers["X-Background"] = "true";
   if (ctx.sourceEvent?.type === "every" && (paused || document.hidden)) event.preventDefault();
   else if (isWrite(ctx)) ownUntil = Date.now() + LONGEST_WRITE;
 });

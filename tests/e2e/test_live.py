@@ -169,6 +169,30 @@ def test_pill__session_ended__says_so_and_links_to_the_login(page: Page, erin: P
     expect(page).to_have_url(re.compile("/login"))
 
 
+def test_session__unused__is_not_kept_by_the_refreshes_of_its_page(
+    page: Page, erin: Person
+) -> None:
+    def is_unused() -> bool:
+        return UserSession.objects.get().active_at < timezone.now() - timedelta(days=1)
+
+    page.goto("/system")
+    expect(page.locator("#live")).to_have_text("live, every 10 s")
+    UserSession.objects.update(active_at=timezone.now() - timedelta(days=2))
+    with page.expect_response("**/system") as refreshed:  # every 10 s
+        pass
+    assert refreshed.value.status == 200
+    with page.expect_response("**/live?*") as status:
+        page.evaluate("dispatchEvent(new Event('offline'))")
+        page.evaluate("dispatchEvent(new Event('offline'))")
+    assert status.value.status == 200
+    assert is_unused()
+    page.get_by_role("link", name="Namespaces").first.click()
+    expect(page).to_have_url(re.compile("/namespaces"))
+    assert not is_unused()
+    UserSession.objects.update(active_at=timezone.now() - timedelta(days=4))
+    expect(page.locator("#live")).to_have_text("ended")
+
+
 def test_pill__session_ended_while_the_server_was_down__says_ended(
     page: Page, own_server: Served, erin: Person
 ) -> None:

@@ -21,23 +21,32 @@ import { isObject, refuseOthers, requireObject, same, shown } from "./json.js";
 import { decode, encode, nameOf, type Namespace, type ProfileKey } from "./keys.js";
 import { Paged, type Page } from "./pages.js";
 import { CommonholdError, KeyDecode, VersionConflict } from "./problems.js";
+import { Compactions, Reverts } from "./jobs.js";
 import type {
+  Attribution,
+  AuditRow,
   BatchOperation,
   Body,
   Change,
   Cleared,
+  CompactionOr,
   Diff,
   Entry,
+  EntryReader,
   EntryRow,
   EntryVersion,
+  HistoryPreview,
   Hit,
   Me,
   NamespaceInfo,
   Operation,
   Outcome,
   Query,
+  Redaction,
+  Restoration,
+  Usage,
 } from "./schemas.js";
-import { Dispatches, Plugins, Runs, StateKeys, Threads, Tickets } from "./threads.js";
+import { Dispatches, Plugins, Runs, StateKeys, Threads, Tickets, write } from "./threads.js";
 
 export interface ClientOptions {
   /** Where the server is: `http://127.0.0.1:8000`. */
@@ -92,6 +101,8 @@ export class Commonhold {
   readonly dispatches = new Dispatches(this);
   readonly stateKeys = new StateKeys(this);
   readonly plugins = new Plugins(this);
+  readonly compactions = new Compactions(this);
+  readonly reverts = new Reverts(this);
   private readonly settings: Settings;
 
   constructor({ url, token, timeout_seconds = 30, retries = {}, run_id, headers, fetch, ...others }: ClientOptions = {} as ClientOptions) {
@@ -253,6 +264,42 @@ export class Commonhold {
     return this.send({ method: "POST", path: place("restore", namespace, key), body: { version }, ...options });
   }
 
+  /**
+   * Give the entries that all given filters select (at least one is required) the values that they had at the time `at`, as new
+   * versions, and delete those that did not exist then. All of them or none; at most 10,000 that were written since. Entries whose old
+   * value is no longer kept, or does not satisfy the current schema, are left unchanged and counted as `refused`. With `dry_run` only count.
+   */
+  restoreEntries(options: Body<"Moment", { at: Date | string }> & { dry_run?: boolean } & Writing): Promise<Restoration> {
+    requireObject("the options of restoreEntries()", options);
+    const { dry_run, ...fields } = options;
+    return this.send({ ...write("POST", "/restore", fields), query: { dry_run } });
+  }
+
+  /**
+   * Remove the parts at `pointers` (JSON Pointers; by default the whole value) from every version, permanently, and record it in a new
+   * version. `reason` is required. Each pointer must exist in at least one version, else Invalid. With `dry_run` only count.
+   */
+  redact(
+    namespace: Namespace,
+    key: string,
+    options: Body<"RedactionRequest"> & { dry_run?: boolean } & Omit<Writing, "reason">,
+  ): Promise<Redaction> {
+    requireObject("the options of redact()", options);
+    const { dry_run, signal, idempotency_key, ...body } = options;
+    const path = place("redact", namespace, key);
+    return this.send({ method: "POST", path, query: { dry_run }, body, signal, idempotency_key });
+  }
+
+  /** Who set each part of the current value: in which version, request and run. A part that is not listed was set by the write of the part that contains it. All are on one page. */
+  blame(namespace: Namespace, key: string, query: Sending = {}): Paged<Attribution> {
+    return this.paged(place("blame", namespace, key), query);
+  }
+
+  /** The steps of runs that reported the entry as read, the newest version first. With `version` only those that read that version (0: its absence). */
+  readers(namespace: Namespace, key: string, query: Query<"list_readers"> & Sending = {}): Paged<EntryReader> {
+    return this.paged(place("reads", namespace, key), query);
+  }
+
   /** 1 to 1,000 operations. With `atomic` (the default), all are stored, or none is and the Problem names the first that failed (`index`). `minimal`: the results of writes have only the new version, not the entry. */
   async batch(
     operations: readonly BatchOperation[],
@@ -299,6 +346,16 @@ export class Commonhold {
   /** The token of the client, and its permissions. */
   me({ signal }: Sending = {}): Promise<Me> {
     return this.send({ method: "GET", path: "/me", signal });
+  }
+
+  /** How many entries, bytes, threads and messages the workspace has, as last measured by a worker, and its limits. */
+  usage({ signal, ...query }: Sending = {}): Promise<Usage> {
+    return this.send({ method: "GET", path: "/usage", query, signal });
+  }
+
+  /** Every write of the workspace, newest first. `action` may be a glob such as `entry.*`. With filters, a page may have few items or none although more pages follow. */
+  audit(query: Query<"list_audit"> & Sending = {}): Paged<AuditRow> {
+    return this.paged("/audit", query);
   }
 
   // Typed values ------------------------------------------------------------------------------
@@ -404,15 +461,17 @@ export class Namespaces {
     return this.api.send({ method: "PUT", path, query, body, signal, reason, idempotency_key, if_version });
   }
 
+  /** The registered namespace. Throws NotRegistered if there is none. */
   get(namespace: Namespace, { signal }: Sending = {}): Promise<NamespaceInfo> {
     return this.api.send({ method: "GET", path: `/namespaces/${segment(nameOf(namespace))}`, signal });
   }
 
+  /** The registered namespaces by name, without those of the config registry. */
   list(query: Query<"list_namespaces"> & Sending = {}): Paged<NamespaceInfo> {
     return this.api.paged("/namespaces", query);
   }
 
-  /** Unregister. With live entries it needs `entries`: retain leaves them, unreadable. */
+  /** Unregister. `entries` is required if there are live entries, else Conflict: `"delete"` deletes them, `"retain"` leaves them unreadable. */
   unregister(
     namespace: Namespace,
     { entries, ...options }: { entries?: "retain" | "delete" } & Writing = {},
@@ -420,7 +479,25 @@ export class Namespaces {
     const path = `/namespaces/${segment(nameOf(namespace))}`;
     return this.api.send({ method: "DELETE", path, query: { entries }, ...options });
   }
+
+  /** How many versions the entries of the namespace have, and how many a compaction of its history would remove now. */
+  previewCompaction(namespace: Namespace, { signal, ...query }: Sending = {}): Promise<HistoryPreview> {
+    return this.api.send({ method: "GET", path: compactionsOf(namespace), query, signal });
+  }
+
+  /**
+   * Remove the versions that the `history` of the namespace does not retain. They cannot be restored. A worker performs it: read
+   * `compactions.get` until its `finished_at` is not null. With `dry_run` only preview it.
+   */
+  compact<D extends boolean = false>(
+    namespace: Namespace,
+    { dry_run, ...options }: { dry_run?: D } & Writing = {},
+  ): Promise<CompactionOr<HistoryPreview, D>> {
+    return this.api.send({ method: "POST", path: compactionsOf(namespace), query: { dry_run }, ...options });
+  }
 }
+
+const compactionsOf = (namespace: Namespace) => `/namespaces/${segment(nameOf(namespace))}/compactions`;
 
 /** The base URL of the API. Throws TypeError for an invalid URL. */
 function origin(url: string): string {

@@ -3,6 +3,7 @@
 export { RETRIES, type Call, type Guarded, type Retries, type Sending, type Writing } from "./calls.js";
 export { Watch, type WatchOptions } from "./changes.js";
 export { Commonhold, type ClientOptions, type Filters, type Namespaces, type Replacing } from "./client.js";
+export type { Compactions, Reverts } from "./jobs.js";
 export {
   StateKey,
   StateScope,

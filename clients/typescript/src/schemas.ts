@@ -9,6 +9,10 @@ export type Entry<T = unknown> = Omit<Schemas["Entry"], "value"> & { value: T };
 /** An entry in a list. It has a `value` only with `include: "value"`. */
 export type EntryRow = Schemas["EntryRow"];
 export type EntryVersion = Schemas["EntryVersion"];
+/** A part of a value, and the write that set it. */
+export type Attribution = Schemas["Attribution"];
+/** The step of a run that reported a version of an entry as read. */
+export type EntryReader = Schemas["EntryReader"];
 export type Diff = Schemas["Diff"];
 export type Hit = Schemas["Hit"];
 export type NamespaceInfo = Schemas["Namespace"];
@@ -32,8 +36,34 @@ export type Dispatch = Schemas["Dispatch"];
 export type Claimed = Schemas["Claims"]["items"][number];
 export type Change = Schemas["Change"];
 export type Cleared = Schemas["Cleared"] & Partial<Schemas["DryRun"]>;
+export type Restoration = Schemas["Restoration"] & Partial<Schemas["DryRun"]>;
+export type Redaction = Schemas["Redaction"] & Partial<Schemas["DryRun"]>;
+export type Replayed = Schemas["Replayed"] & Partial<Schemas["DryRun"]>;
+export type Interruption = Schemas["Interruption"] & Partial<Schemas["DryRun"]>;
 export type Me = Schemas["Me"];
+export type Usage = Schemas["Usage"];
+export type AuditRow = Schemas["AuditRow"];
 export type Plugin = Schemas["Plugin"];
+export type PluginSummary = Schemas["PluginSummary"];
+/** What the removal of a plugin would remove. */
+export type PluginRemoval = Schemas["PluginRemoval"] & Schemas["DryRun"];
+/** What a run could see when it committed a step, with a page of entries. */
+export type Knowledge = Schemas["Knowledge"];
+/** An entry that a step of a run reported as read. */
+export type RunRead = Schemas["RunRead"];
+/** A compaction: a job of a worker, and its result. */
+export type Compaction = Schemas["Compaction"];
+export type CompactionPreview = Schemas["CompactionPreview"];
+export type SnapshotPreview = Schemas["SnapshotPreview"];
+export type HistoryPreview = Schemas["HistoryPreview"];
+/** The preview of a compaction of a thread, by its kind. */
+export type PreviewOf<K extends ThreadCompactionKind> = K extends "snapshot" ? SnapshotPreview : CompactionPreview;
+export type ThreadCompactionKind = NonNullable<Schemas["CompactionRequest"]["kind"]>;
+/** With `dry_run: true` the preview, else the job. */
+export type CompactionOr<Preview, D extends boolean> = D extends true ? Preview & Schemas["DryRun"] : Compaction;
+/** A revert: a job of a worker, and its result. */
+export type Revert = Schemas["Revert"] & Partial<Schemas["DryRun"]>;
+export type SkippedEntry = Schemas["SkippedEntry"];
 
 /** A message to append, in the format of OpenAI or of Commonhold; unknown members are kept. */
 export interface NewMessage {

@@ -10,19 +10,29 @@ import type {
   ItemResult,
   Body,
   Claimed,
+  Cleared,
   Committed,
+  CompactionOr,
   Context,
   Diff,
   Dispatch,
+  Interruption,
+  Knowledge,
   Message,
   NewMessage,
   Plugin,
+  PluginRemoval,
+  PluginSummary,
+  PreviewOf,
   Query,
+  Replayed,
   Revision,
   Run,
+  RunRead,
   Snapshot,
   StateKeyInfo,
   Thread,
+  ThreadCompactionKind,
   ThreadDeletion,
   Ticket,
 } from "./schemas.js";
@@ -36,17 +46,17 @@ export interface Sender {
 type Json = Record<string, unknown>;
 
 /** A write whose JSON body consists of the fields except those of `Guarded`. */
-function write<F extends Guarded>(method: "PUT" | "POST" | "PATCH", path: string, fields: F): Call {
+export function write<F extends Guarded>(method: "PUT" | "POST" | "PATCH", path: string, fields: F): Call {
   requireObject(`the fields of ${method} ${path}`, fields);
   const { signal, reason, idempotency_key, if_version, ...body } = fields;
   return { method, path, body, signal, reason, idempotency_key, if_version };
 }
 
-function read<Q extends Sending & { wait?: number }>(path: string, { signal, ...query }: Q): Call {
+export function read<Q extends Sending & { wait?: number }>(path: string, { signal, ...query }: Q): Call {
   return { method: "GET", path, query, wait: query.wait, signal };
 }
 
-abstract class Group {
+export abstract class Group {
   constructor(protected readonly api: Sender) {}
 }
 
@@ -61,10 +71,12 @@ export class Threads extends Group {
     return this.api.send(write("POST", "/threads", fields));
   }
 
+  /** The thread, without its messages and state. */
   get(id: string, options: Sending = {}): Promise<Thread> {
     return this.api.send(read(thread(id), options));
   }
 
+  /** The threads of the workspace, newest first. */
   list(query: Query<"list_threads"> & Sending = {}): Paged<Thread> {
     return this.api.paged("/threads", query);
   }
@@ -116,6 +128,7 @@ export class Threads extends Group {
     return this.api.send(write("POST", thread(id, "/messages"), { messages, ...options }));
   }
 
+  /** All messages of the thread, in order: compacted ones and summaries too. For what a model should see, read `context`. */
   messages(id: string, query: Query<"list_messages"> & Sending = {}): Paged<Message> {
     return this.api.paged(thread(id, "/messages"), query);
   }
@@ -137,10 +150,12 @@ export class Threads extends Group {
     return decode<V>({ name: key.name, schema: key.options.schema }, extensions[key.name]);
   }
 
+  /** The kept revisions of the state, newest first: what each changed, by whom and why. */
   snapshots(id: string, query: Query<"list_snapshots"> & Sending = {}): Paged<Revision> {
     return this.api.paged(thread(id, "/snapshots"), query);
   }
 
+  /** What changed in the state between two revisions. Throws Gone if compaction removed one of them. */
   diff(id: string, from: number, to: number, options: Sending = {}): Promise<Diff> {
     return this.api.send(read(thread(id, "/diff"), { from, to, ...options }));
   }
@@ -157,6 +172,26 @@ export class Threads extends Group {
     options: { mode?: "replace" | "merge"; unknown_keys?: "error" | "skip" } & Guarded = {},
   ): Promise<Snapshot> {
     return this.api.send(write("POST", thread(id, "/import"), { snapshot, ...options }));
+  }
+
+  /** What a compaction would do now. `would_fold` has the messages that it would summarize, or `skip` the reason why it would do nothing. */
+  previewCompaction<K extends ThreadCompactionKind = "context">(
+    id: string,
+    query: { kind?: K } & Sending = {},
+  ): Promise<PreviewOf<K>> {
+    return this.api.send(read(thread(id, "/compactions"), query));
+  }
+
+  /**
+   * Request a compaction, which a worker performs: read `compactions.get` until its `finished_at` is not null. `kind`:
+   * `"context"` summarizes messages; `"snapshot"` removes old snapshots, which cannot be restored, and needs the role
+   * admin. If one of this kind is queued or running, that one is returned. With `dry_run` only preview it.
+   */
+  compact<K extends ThreadCompactionKind = "context", D extends boolean = false>(
+    id: string,
+    { dry_run, ...fields }: { kind?: K; dry_run?: D } & Writing = {},
+  ): Promise<CompactionOr<PreviewOf<K>, D>> {
+    return this.api.send({ ...write("POST", thread(id, "/compactions"), fields), query: { dry_run } });
   }
 }
 
@@ -190,6 +225,7 @@ export class Runs extends Group {
     return this.api.send(read(run(id), query));
   }
 
+  /** The runs of the workspace, newest first. */
   list(query: Query<"list_runs"> & Sending = {}): Paged<Run> {
     return this.api.paged("/runs", query);
   }
@@ -202,6 +238,10 @@ export class Runs extends Group {
     return this.api.send(write("PATCH", run(id), fields));
   }
 
+  /**
+   * Store a step of the run: all of it as one revision, or nothing. An empty commit returns the current revision. Throws
+   * RevisionConflict if `base_revision` is not the current one, and Superseded if `fencing_token` is not the current one.
+   */
   commit(id: string, step: Commit & Writing): Promise<Committed> {
     if (step.updates !== undefined && !Array.isArray(step.updates)) {
       throw new TypeError("updates must be a list, such as [stateKey.update(1)]");
@@ -209,6 +249,7 @@ export class Runs extends Group {
     return this.api.send(write("POST", run(id, "/commits"), step));
   }
 
+  /** Extend the lease: it lasts `lease_seconds` of the run from now. Throws Superseded if `fencing_token` is not the current one. */
   heartbeat(id: string, fields: Fenced & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/heartbeat"), fields));
   }
@@ -222,10 +263,12 @@ export class Runs extends Group {
     return (await this.api.send<{ results: ItemResult[] }>(call)).results;
   }
 
+  /** End the run as cancelled. Its pending tickets become void. A run that has ended does not change. */
   cancel(id: string, options: Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/cancel"), options));
   }
 
+  /** End the run with an error. Its pending tickets become void. */
   fail(id: string, fields: { message?: string } & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/fail"), fields));
   }
@@ -235,10 +278,15 @@ export class Runs extends Group {
     return this.api.send(write("POST", run(id, "/lease"), fields));
   }
 
+  /** Release the lease. The run counts as stuck until another worker takes it. */
   releaseLease(id: string, { fencing_token, ...options }: Fenced & Writing = {}): Promise<Run> {
     return this.api.send({ method: "DELETE", path: run(id, "/lease"), query: { fencing_token }, ...options });
   }
 
+  /**
+   * Set a run that has not ended to `running`, with a new fencing token and lease, from the state of a revision if
+   * one is given. Its pending tickets become void. Its messages are kept.
+   */
   resume(id: string, fields: Body<"RunRecovery"> & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/resume"), fields));
   }
@@ -246,6 +294,19 @@ export class Runs extends Group {
   /** The tickets of a run, in the order they were opened. */
   tickets(id: string, query: Query<"list_run_tickets"> & Sending = {}): Paged<Ticket> {
     return this.api.paged(run(id, "/tickets"), query);
+  }
+
+  /**
+   * What the run could see when it committed a step, by default its last one: the state of the thread, and the entries of its scopes as
+   * `items`, one page of them. Pass the `next_cursor` of a page as `cursor` to get the next.
+   */
+  knowledge(id: string, query: Query<"read_knowledge"> & Sending = {}): Promise<Knowledge> {
+    return this.api.send(read(run(id, "/knowledge"), query));
+  }
+
+  /** The versions of entries that the commits of the run reported as read, newest first. `stale`: only versions that are not current now, or were not when the step was committed. */
+  reads(id: string, query: Query<"list_run_reads"> & Sending = {}): Paged<RunRead> {
+    return this.api.paged(run(id, "/reads"), query);
   }
 }
 
@@ -255,6 +316,7 @@ export class Tickets extends Group {
     return this.api.send(read(`/tickets/${segment(id)}`, query));
   }
 
+  /** The tickets of the workspace, newest first. `{ status: "pending" }` is the inbox. */
   list(query: Query<"list_tickets"> & Sending = {}): Paged<Ticket> {
     return this.api.paged("/tickets", query);
   }
@@ -289,32 +351,54 @@ export class Dispatches extends Group {
     return this.hold(held, "ack", options);
   }
 
+  /**
+   * Report a failed attempt. The dispatch returns to the queue after `retry_after` seconds, or becomes a dead letter when
+   * its attempts are used up. Throws Conflict if the claim is no longer valid.
+   */
   nack(held: Held, fields: { error?: string; retry_after?: number } & Writing = {}): Promise<Dispatch> {
     return this.hold(held, "nack", fields);
   }
 
+  /** Extend the claim: it lasts `lease_seconds` from now. Throws Conflict if it is no longer valid. */
   extend(held: Held, fields: { lease_seconds?: number } & Writing = {}): Promise<Dispatch> {
     return this.hold(held, "extend", fields);
   }
 
+  /** Cancel a queued dispatch. To stop a claimed one, interrupt the thread. */
   cancel(id: string, options: Writing = {}): Promise<Dispatch> {
     return this.api.send(write("POST", `/dispatches/${segment(id)}/cancel`, options));
   }
 
+  /** Enqueue a dead letter again with all its attempts. Throws Conflict if an open dispatch has its `dedupe_key`. */
   replay(id: string, options: Writing = {}): Promise<Dispatch> {
     return this.api.send(write("POST", `/dispatches/${segment(id)}/replay`, options));
   }
 
+  /** The dispatch with its payload and status, without the claim token. */
   get(id: string, options: Sending = {}): Promise<Dispatch> {
     return this.api.send(read(`/dispatches/${segment(id)}`, options));
   }
 
+  /** The dispatches of the workspace, newest first. `{ status: "DeadLetter" }` lists the dead letters. */
   list(query: Query<"list_dispatches"> & Sending = {}): Paged<Dispatch> {
     return this.api.paged("/dispatches", query);
   }
 
+  /** Delete the dead letters of a thread or for an agent; without a filter, all of the workspace. It cannot be undone. With `dry_run` only count. */
+  clearDead({ dry_run, ...fields }: Body<"DeadLetterScope"> & { dry_run?: boolean } & Writing = {}): Promise<Cleared> {
+    return this.api.send({ ...write("POST", "/dispatches/clear", fields), query: { dry_run } });
+  }
+
+  /**
+   * Enqueue the dead letters of a thread or for an agent again, with all their attempts; without a filter, all of the workspace. Those
+   * whose `dedupe_key` an open dispatch or a newer dead letter has are left out. With `dry_run` only count.
+   */
+  replayDead({ dry_run, ...fields }: Body<"DeadLetterScope"> & { dry_run?: boolean } & Writing = {}): Promise<Replayed> {
+    return this.api.send({ ...write("POST", "/dispatches/replay", fields), query: { dry_run } });
+  }
+
   /** Supersede the queued dispatches of the thread, and the claim of a claimed one. */
-  interrupt(threadId: string, options: Writing = {}): Promise<Json> {
+  interrupt(threadId: string, options: Writing = {}): Promise<Interruption> {
     return this.api.send(write("POST", thread(threadId, "/interrupt"), options));
   }
 
@@ -332,10 +416,12 @@ export class StateKeys extends Group {
     return this.api.send(write("PUT", `/state-keys/${segment(key.name)}`, body));
   }
 
+  /** The definition of a state key. */
   get(name: string, options: Sending = {}): Promise<StateKeyInfo> {
     return this.api.send(read(`/state-keys/${segment(name)}`, options));
   }
 
+  /** The registered state keys, by name. */
   list(query: Query<"list_state_keys"> & Sending = {}): Paged<StateKeyInfo> {
     return this.api.paged("/state-keys", query);
   }
@@ -350,11 +436,25 @@ export class Plugins extends Group {
     return this.api.send(write("PUT", `/plugins/${segment(name)}`, fields));
   }
 
-  uninstall(name: string, { entries, dry_run, ...options }: Query<"uninstall_plugin"> & Writing = {}): Promise<unknown> {
+  /**
+   * Unregister its state keys and namespaces, and remove the values of its state keys from every thread, except those that
+   * are retained on uninstallation. `entries`: what happens to live entries of its namespaces (`"delete"`, or `"retain"`, which leaves
+   * them unreadable); required if there are any, else Conflict. With `dry_run` only count.
+   */
+  uninstall(
+    name: string,
+    { entries, dry_run, ...options }: Query<"uninstall_plugin"> & Writing = {},
+  ): Promise<PluginRemoval | undefined> {
     return this.api.send({ method: "DELETE", path: `/plugins/${segment(name)}`, query: { entries, dry_run }, ...options });
   }
 
-  list(query: Query<"list_plugins"> & Sending = {}): Paged<Json> {
+  /** The plugin, with its state keys and namespaces as they are now. */
+  get(name: string, options: Sending = {}): Promise<Plugin> {
+    return this.api.send(read(`/plugins/${segment(name)}`, options));
+  }
+
+  /** The installed plugins by name, with the names of what belongs to them. */
+  list(query: Query<"list_plugins"> & Sending = {}): Paged<PluginSummary> {
     return this.api.paged("/plugins", query);
   }
 }

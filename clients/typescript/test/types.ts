@@ -49,5 +49,21 @@ export async function calls(): Promise<void> {
   await state.update("counter", "k", { op: "add", value: 1 });
   const claimed = await state.dispatches.claim({ consumer: "w1", wait: 30 });
   for (const each of claimed) await state.dispatches.ack(each);
+  const job: string = (await state.threads.compact("t1")).status;
+  const folded = (await state.threads.compact("t1", { dry_run: true })).would_fold?.tokens_before;
+  const removed: number = (await state.threads.previewCompaction("t1", { kind: "snapshot" })).snapshots_removed;
+  const rows: number = (await state.namespaces.compact("counter", { dry_run: true })).rows_removed;
+  const maybe = await state.namespaces.compact("counter", { dry_run: rows > removed });
+  if ("finished_at" in maybe) maybe.status.concat(job, String(folded));
+  // @ts-expect-error: a job has no preview
+  (await state.threads.compact("t1")).would_fold;
+  // @ts-expect-error: no such kind
+  await state.threads.compact("t1", { kind: "history" });
+  // @ts-expect-error: a reason is required
+  await state.redact("counter", "k", { pointers: ["/n"] });
+  await state.restoreEntries({ at: new Date(), namespace: "counter", dry_run: true });
+  // @ts-expect-error: no such filter
+  await state.dispatches.clearDead({ thread: "t1" });
+  for await (const part of state.blame("counter", "k")) part.pointer.toUpperCase();
   for await (const change of state.watch({ namespace: Team })) change.cursor.toUpperCase();
 }

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { json, serving } from "./server.mjs";
+
+test("a dry run is a parameter, a reason a header, and the rest the body", async (t) => {
+  const { asked, state } = await serving(t, json({}));
+  const how = { dry_run: true, reason: "why", idempotency_key: "mine" };
+  await state.restoreEntries({ at: new Date(0), prefix: "a/", ...how });
+  await state.reverts.request("r/1", how);
+  await state.threads.compact("t/1", { kind: "snapshot", ...how });
+  await state.dispatches.clearDead({ thread_id: "t1", ...how });
+  await state.dispatches.replayDead({ agent_id: "a1", ...how });
+  await state.namespaces.compact("notes", how);
+  assert.deepEqual(
+    asked.map(({ method, url, body }) => [method, url, body && JSON.parse(body)]),
+    [
+      ["POST", "/api/v1/restore?dry_run=true", { at: "1970-01-01T00:00:00.000Z", prefix: "a/" }],
+      ["POST", "/api/v1/reverts?dry_run=true", { request_id: "r/1" }],
+      ["POST", "/api/v1/threads/t%2F1/compactions?dry_run=true", { kind: "snapshot" }],
+      ["POST", "/api/v1/dispatches/clear?dry_run=true", { thread_id: "t1" }],
+      ["POST", "/api/v1/dispatches/replay?dry_run=true", { agent_id: "a1" }],
+      ["POST", "/api/v1/namespaces/notes/compactions?dry_run=true", ""],
+    ],
+  );
+  for (const { headers } of asked) assert.deepEqual([headers["change-reason"], headers["idempotency-key"]], ["why", "mine"]);
+});
+
+test("the reason of a redaction is a member of the body, which requires it", async (t) => {
+  const { asked, state } = await serving(t, json({}));
+  await state.redact("notes", "a/b", { reason: "größer", pointers: ["/x"], idempotency_key: "mine", dry_run: false });
+  const [{ url, headers, body }] = asked;
+  assert.equal(url, "/api/v1/redact/notes/a%2Fb?dry_run=false");
+  assert.deepEqual(JSON.parse(body), { reason: "größer", pointers: ["/x"] });
+  assert.deepEqual([headers["change-reason"], headers["idempotency-key"]], [undefined, "mine"]);
+});
+
+test("jobs, reads and lists: paths and parameters", async (t) => {
+  const { asked, state } = await serving(t, json({ items: [], next_cursor: null }));
+  for (const verb of ["cancel", "retry", "undo"]) await state.compactions[verb]("c1", { reason: "why" });
+  await state.reverts.cancel("v1");
+  const lists = [
+    state.blame("notes", "a/b"),
+    state.readers("notes", "k", { version: 0 }),
+    state.runs.reads("r1", { stale: true }),
+    state.audit({ action: "entry.*", created_after: new Date(0) }),
+    state.compactions.list({ status: "failed" }),
+    state.compactions.messages("c1", { order: "desc" }),
+    state.reverts.list({ status: "done" }),
+    state.reverts.skipped("v1"),
+  ];
+  for (const each of lists) for await (const _ of each);
+  await state.runs.knowledge("r1", { step: 2, cursor: "c" });
+  await state.threads.previewCompaction("t1", { kind: "snapshot" });
+  for (const group of [state.compactions, state.reverts, state.plugins]) await group.get("j1");
+  await state.namespaces.previewCompaction("notes");
+  await state.usage();
+  const addresses = asked.map(({ method, url }) => `${method} ${url.replace("/api/v1", "")}`);
+  assert.deepEqual(addresses, [
+    "POST /compactions/c1/cancel",
+    "POST /compactions/c1/retry",
+    "POST /compactions/c1/undo",
+    "POST /reverts/v1/cancel",
+    "GET /blame/notes/a%2Fb",
+    "GET /reads/notes/k?version=0",
+    "GET /runs/r1/reads?stale=true",
+    "GET /audit?action=entry.*&created_after=1970-01-01T00%3A00%3A00.000Z",
+    "GET /compactions?status=failed",
+    "GET /compactions/c1/messages?order=desc",
+    "GET /reverts?status=done",
+    "GET /reverts/v1/skipped",
+    "GET /runs/r1/knowledge?step=2&cursor=c",
+    "GET /threads/t1/compactions?kind=snapshot",
+    "GET /compactions/j1",
+    "GET /reverts/j1",
+    "GET /plugins/j1",
+    "GET /namespaces/notes/compactions",
+    "GET /usage",
+  ]);
+});
+
+test("options that are missing or misspelled are refused before anything is sent", async (t) => {
+  const { asked, state } = await serving(t, json({}));
+  const refused = (call, message) => assert.rejects(async () => call(), { name: "TypeError", message });
+  await refused(() => state.redact("notes", "k"), /^the options of redact\(\) must be an object, not undefined$/);
+  await refused(() => state.restoreEntries("yesterday"), /^the options of restoreEntries\(\) must be an object/);
+  await refused(() => state.namespaces.compact("notes", { dryRun: true }), /^unknown option of POST \/namespaces\/notes\/compactions: dryRun/);
+  await refused(() => state.compactions.get(7), /^a name, key or id must be a string, not 7$/);
+  assert.equal(asked.length, 0);
+});

@@ -240,12 +240,15 @@ export class Commonhold {
     return this.send({ method: "DELETE", path: `/keys/${segment(key)}`, query: { dry_run }, ...options });
   }
 
-  /** Delete every entry of a namespace, or those whose key begins with `prefix` or has this scope, all or none. With `dry_run` only count. */
+  /**
+   * Delete every entry of a namespace, or those whose key begins with `prefix` or has this scope, all or none, up to 100,000. With `limit`
+   * at most so many, in no particular order: repeat the call until `deleted` is 0. With `dry_run` only count.
+   */
   clear(
     namespace: Namespace,
-    { prefix, scope_kind, dry_run, ...options }: Query<"clear_namespace"> & Writing = {},
+    { prefix, scope_kind, limit, dry_run, ...options }: Query<"clear_namespace"> & Writing = {},
   ): Promise<Cleared> {
-    const query = { prefix, scope_kind, dry_run };
+    const query = { prefix, scope_kind, limit, dry_run };
     return this.send({ method: "DELETE", path: `/state/${segment(nameOf(namespace))}`, query, ...options });
   }
 

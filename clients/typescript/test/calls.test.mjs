@@ -147,11 +147,11 @@ test("options of register: a reason and a signal are used, and a misspelled one 
 
 test("entries of a namespace are cleared, and messages appended together with operations", async (t) => {
   const { asked, state } = await serving(t, json({ matched: 1, deleted: 0 }));
-  assert.deepEqual(await state.clear("notes", { prefix: "a/", dry_run: true, reason: "old" }), { matched: 1, deleted: 0 });
+  assert.deepEqual(await state.clear("notes", { prefix: "a/", limit: 9, dry_run: true, reason: "old" }), { matched: 1, deleted: 0 });
   const operations = [{ op: "put", namespace: "notes", key: "k", value: 1 }];
   await state.threads.append("t1", [], { operations });
   const [cleared, appended] = asked;
-  assert.deepEqual([cleared.method, cleared.url], ["DELETE", "/api/v1/state/notes?prefix=a%2F&dry_run=true"]);
+  assert.deepEqual([cleared.method, cleared.url], ["DELETE", "/api/v1/state/notes?prefix=a%2F&limit=9&dry_run=true"]);
   assert.equal(cleared.headers["change-reason"], "old");
   assert.deepEqual(JSON.parse(appended.body), { messages: [], operations });
 });

@@ -135,9 +135,9 @@ docs: $(VENV)/run.stamp $(DOCS)/docs.stamp ## write the generated pages of docs/
 site/index.html: $(DOCS)/docs.stamp $(wildcard docs/*.* docs/*/*.* docs/*/*/*.*)
 	@$(call SITE,$(DOCS)/bin)
 
-client-types: ## lint docs/openapi.json with Spectral, and make the TypeScript client's types from it again (Node 20, npm)
+client-types: ## lint docs/openapi.json with Spectral, and make the TypeScript client's types from it and its reference again (Node 20, npm)
 	npx --yes @stoplight/spectral-cli@6.16.3 lint --fail-severity hint docs/openapi.json
-	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types
+	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types && npm run reference
 
 screenshots: $(VENV)/dev.stamp ## take the pictures of the README and the tutorial again, and a contact sheet of all pages
 	$(PYTEST) tests/e2e/test_screenshots.py tests/docs/test_tutorial.py --screenshots

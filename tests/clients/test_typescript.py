@@ -43,6 +43,36 @@ def test_types__of_the_committed_document__are_current() -> None:
     assert found.group(1) == hashlib.sha256(document).hexdigest(), "run `make client-types`"
 
 
+def test_reference__of_the_committed_sources__is_current() -> None:
+    head, _, page = (BASE_DIR / "docs/reference/typescript.md").read_text().partition("\n")
+    found = re.search(r"sha256 of both: (\w+) -->$", head)
+    assert found
+    total = hashlib.sha256()
+    for path in [*sorted((CLIENT / "src").glob("*.ts")), CLIENT / "reference.mjs"]:
+        total.update(path.read_bytes())
+    total.update(page.encode())
+    assert found.group(1) == total.hexdigest(), "run `make client-types`"
+
+
+def test_reference__of_the_methods__has_each_of_them() -> None:
+    page = (BASE_DIR / "docs/reference/typescript.md").read_text()
+    listed = re.findall(r"^### (?:state|Commonhold)\.(\S+)$", page, re.MULTILINE)
+    client = (CLIENT / "src/client.ts").read_text()
+    groups = dict(re.findall(r"^  readonly (\w+) = new (\w+)\(this\);$", client, re.MULTILINE))
+    methods = [name for name in _methods("Commonhold") if name != "constructor"]
+    methods += [f"{name}.{each}" for name, group in groups.items() for each in _methods(group)]
+    assert len(methods) > 100
+    assert sorted(listed) == sorted(methods)
+
+
+def _methods(class_name: str) -> list[str]:
+    """The public methods of a class, by the formatting of the source."""
+    texts = (path.read_text() for path in (CLIENT / "src").glob("*.ts"))
+    found = [re.search(rf"^export class {class_name}\b.*?^}}", text, re.M | re.S) for text in texts]
+    (body,) = [each[0] for each in found if each]
+    return re.findall(r"^  (?:static |async )*(\w+)(?:<.*>)?\(", body, re.MULTILINE)
+
+
 def test_problems__every_class_of_the_python_client__exists_in_typescript() -> None:
     """Both clients have a class for each problem, by the same slugs."""
     python = (BASE_DIR / "clients" / "python" / "src" / "commonhold" / "problems.py").read_text()

@@ -20,13 +20,19 @@ export interface Guarded extends Writing {
   if_version?: number | undefined;
 }
 
+/** A request of the API. */
 export interface Call extends Guarded {
+  /** The HTTP method. */
   method: "GET" | "PUT" | "POST" | "PATCH" | "DELETE";
   /** Below /api/v1. */
   path: string;
+  /** The parameters of the URL. A list repeats its parameter. */
   query?: object | undefined;
+  /** Sent as JSON. */
   body?: unknown;
+  /** More headers of the request. */
   headers?: Record<string, string | undefined>;
+  /** The media type of the body. Default: `application/json`. */
   media_type?: string;
   /** False: carries no random Idempotency-Key. */
   keyed?: boolean;
@@ -43,12 +49,17 @@ export interface Call extends Guarded {
  * requests a longer pause, the call fails.
  */
 export interface Retries {
+  /** All attempts, the first included. */
   attempts: number;
+  /** The longest pause before the second attempt; it doubles with each further one. */
   first_seconds: number;
+  /** No pause is longer, without `Retry-After`. */
   longest_seconds: number;
+  /** The longest `Retry-After` that is honoured. */
   patience_seconds: number;
 }
 
+/** The default of the option `retries`. */
 export const RETRIES: Retries = {
   attempts: 6,
   first_seconds: 0.1,

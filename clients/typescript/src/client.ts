@@ -17,11 +17,12 @@ import {
   type Writing,
 } from "./calls.js";
 import { Watch, type WatchOptions } from "./changes.js";
+import { Compactions, Reverts } from "./jobs.js";
 import { isObject, refuseOthers, requireObject, same, shown } from "./json.js";
 import { decode, encode, nameOf, type Namespace, type ProfileKey } from "./keys.js";
+import { Namespaces, type Replacing } from "./namespaces.js";
 import { Paged, type Page } from "./pages.js";
 import { CommonholdError, KeyDecode, VersionConflict } from "./problems.js";
-import { Compactions, Reverts } from "./jobs.js";
 import type {
   Attribution,
   AuditRow,
@@ -29,13 +30,11 @@ import type {
   Body,
   Change,
   Cleared,
-  CompactionOr,
   Diff,
   Entry,
   EntryReader,
   EntryRow,
   EntryVersion,
-  HistoryPreview,
   Hit,
   Me,
   NamespaceInfo,
@@ -51,34 +50,34 @@ import { Dispatches, Plugins, Runs, StateKeys, Threads, Tickets, write } from ".
 export interface ClientOptions {
   /** Where the server is: `http://127.0.0.1:8000`. */
   url: string;
-  /** `ch_…` */
+  /** The API token, `ch_…`. */
   token: string;
   /** For one attempt, in addition to the `wait` of a long poll. Default: 30. */
   timeout_seconds?: number;
+  /** How often calls are repeated, and after which pauses. Default: `RETRIES`. */
   retries?: Partial<Retries>;
   /** The run to which the writes are attributed. Blame and history show it. */
   run_id?: string;
   /** More headers, computed for each call. For example the `traceparent` of the active span. */
   headers?: () => Record<string, string>;
+  /** Called in place of the global `fetch`. */
   fetch?: typeof globalThis.fetch;
 }
 
-/** Filters of the change feed. A change must match all of them. `prefix` is of the key. */
+/** Filters of the change feed. A change must match all of them. */
 export interface Filters {
+  /** Only changes of this namespace. */
   namespace?: Namespace | undefined;
+  /** Only changes of entries with this key. */
   key?: string | undefined;
+  /** Only changes of entries whose key begins with this. */
   prefix?: string | undefined;
+  /** Only changes of this thread. */
   thread_id?: string | undefined;
+  /** Only changes of this run. */
   run_id?: string | undefined;
+  /** Only changes of this kind, such as `entry.put`. */
   kind?: string | undefined;
-}
-
-/** How a registered namespace may change. */
-export interface Replacing {
-  /** Replace what is registered. */
-  replace?: boolean;
-  /** Replace only that schema version (0: not registered), else VersionConflict. */
-  if_version?: number;
 }
 
 const MEDIA = {
@@ -120,7 +119,7 @@ export class Commonhold {
     };
   }
 
-  /** From COMMONHOLD_URL and COMMONHOLD_TOKEN. */
+  /** A client from the environment variables COMMONHOLD_URL and COMMONHOLD_TOKEN. Throws an Error if one of them is not set. */
   static fromEnv(options: Partial<ClientOptions> = {}): Commonhold {
     const { env = {} } = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process ?? {};
     const { url = env["COMMONHOLD_URL"], token = env["COMMONHOLD_TOKEN"] } = options;
@@ -144,12 +143,12 @@ export class Commonhold {
     return this.send({ method, path, ...options });
   }
 
-  /** A list by its path. */
+  /** The list at a path below /api/v1, such as `paged("/webhooks")`. The options are the parameters of the operation. */
   paged<R>(path: string, { signal, ...query }: Sending & object = {}): Paged<R> {
     return new Paged((cursor) => this.send({ method: "GET", path, query: { ...query, ...(cursor ? { cursor } : {}) }, signal }));
   }
 
-  // Entries -----------------------------------------------------------------------------------
+  // Entries and the change feed -----------------------------------------------------------------------------------
 
   /**
    * Read an entry. One that does not exist has the default and version 0. `at_version`, `at`: the entry as of that
@@ -178,7 +177,12 @@ export class Commonhold {
       merge,
       if_changed,
       ...options
-    }: Omit<Body<"Write">, "value"> & { merge?: boolean; if_changed?: boolean } & Guarded = {},
+    }: Omit<Body<"Write">, "value"> & {
+      /** Merge with the changes since `if_version`, which is required. */
+      merge?: boolean;
+      /** Write nothing if the value is equal. */
+      if_changed?: boolean;
+    } & Guarded = {},
   ): Promise<Entry<T>> {
     return this.send({
       method: "PUT",
@@ -200,7 +204,13 @@ export class Commonhold {
     namespace: Namespace,
     key: string,
     patch: unknown,
-    { kind, ...options }: { kind?: keyof typeof MEDIA } & Guarded = {},
+    {
+      kind,
+      ...options
+    }: {
+      /** The form of the patch. Default: `merge`. */
+      kind?: keyof typeof MEDIA;
+    } & Guarded = {},
   ): Promise<Entry<T>> {
     if (kind === undefined && looksLikeOperations(patch))
       throw new TypeError(
@@ -306,7 +316,16 @@ export class Commonhold {
   /** 1 to 1,000 operations. With `atomic` (the default), all are stored, or none is and the Problem names the first that failed (`index`). `minimal`: the results of writes have only the new version, not the entry. */
   async batch(
     operations: readonly BatchOperation[],
-    { atomic = true, minimal = false, ...options }: { atomic?: boolean; minimal?: boolean } & Writing = {},
+    {
+      atomic = true,
+      minimal = false,
+      ...options
+    }: {
+      /** All or none. Default: true. */
+      atomic?: boolean;
+      /** Leave the entries out of the results of writes. Default: false. */
+      minimal?: boolean;
+    } & Writing = {},
   ): Promise<Outcome[]> {
     const body = { atomic, operations };
     const headers = { Prefer: minimal ? "return=minimal" : undefined };
@@ -336,7 +355,7 @@ export class Commonhold {
     signal,
     namespace,
     ...query
-  }: Filters & { cursor?: string; wait?: number; limit?: number } & Sending = {}): Promise<Page<Change>> {
+  }: Filters & Pick<Query<"list_changes">, "cursor" | "wait" | "limit"> & Sending = {}): Promise<Page<Change>> {
     const named = { ...query, namespace: namespace && nameOf(namespace) };
     return this.send({ method: "GET", path: "/changes", query: named, wait: query.wait, signal });
   }
@@ -345,6 +364,8 @@ export class Commonhold {
   watch({ namespace, ...filters }: Filters = {}, options: WatchOptions = {}): Watch {
     return new Watch(this.settings, { ...filters, namespace: namespace && nameOf(namespace) }, options);
   }
+
+  // The workspace -----------------------------------------------------------------------------
 
   /** The token of the client, and its permissions. */
   me({ signal }: Sending = {}): Promise<Me> {
@@ -411,7 +432,13 @@ export class Commonhold {
     key: ProfileKey<T>,
     scope: string,
     change: (value: T) => T | void | Promise<T | void>,
-    { attempts = 100, ...options }: { attempts?: number } & Omit<Writing, "idempotency_key"> = {},
+    {
+      attempts = 100,
+      ...options
+    }: {
+      /** How often the function is called at most. Default: 100. */
+      attempts?: number;
+    } & Omit<Writing, "idempotency_key"> = {},
   ): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       const path = place("state", key, scope);
@@ -437,70 +464,6 @@ export class Commonhold {
     }
   }
 }
-
-export class Namespaces {
-  constructor(private readonly api: Commonhold) {}
-
-  /**
-   * Register, or accept what is registered, unchanged, if its schema and default are compatible: the same except for
-   * optional fields; else SchemaConflict. The other settings are used only when the namespace is created. With
-   * `replace` everything is replaced, and the last of several programs wins; `if_version` is the schema version to
-   * replace (0: not registered), else VersionConflict.
-   */
-  register(
-    name: string,
-    {
-      signal,
-      reason,
-      idempotency_key,
-      replace = false,
-      if_version,
-      ...body
-    }: Body<"NamespaceDefinition", { schema?: unknown; default?: unknown }> & Replacing & Writing = {},
-  ): Promise<NamespaceInfo> {
-    requireObject("the definition of a namespace", body);
-    const path = `/namespaces/${segment(name)}`;
-    const query = replace ? {} : { if_exists: "accept" };
-    return this.api.send({ method: "PUT", path, query, body, signal, reason, idempotency_key, if_version });
-  }
-
-  /** The registered namespace. Throws NotRegistered if there is none. */
-  get(namespace: Namespace, { signal }: Sending = {}): Promise<NamespaceInfo> {
-    return this.api.send({ method: "GET", path: `/namespaces/${segment(nameOf(namespace))}`, signal });
-  }
-
-  /** The registered namespaces by name, without those of the config registry. */
-  list(query: Query<"list_namespaces"> & Sending = {}): Paged<NamespaceInfo> {
-    return this.api.paged("/namespaces", query);
-  }
-
-  /** Unregister. `entries` is required if there are live entries, else Conflict: `"delete"` deletes them, `"retain"` leaves them unreadable. */
-  unregister(
-    namespace: Namespace,
-    { entries, ...options }: { entries?: "retain" | "delete" } & Writing = {},
-  ): Promise<void> {
-    const path = `/namespaces/${segment(nameOf(namespace))}`;
-    return this.api.send({ method: "DELETE", path, query: { entries }, ...options });
-  }
-
-  /** How many versions the entries of the namespace have, and how many a compaction of its history would remove now. */
-  previewCompaction(namespace: Namespace, { signal, ...query }: Sending = {}): Promise<HistoryPreview> {
-    return this.api.send({ method: "GET", path: compactionsOf(namespace), query, signal });
-  }
-
-  /**
-   * Remove the versions that the `history` of the namespace does not retain. They cannot be restored. A worker performs it: read
-   * `compactions.get` until its `finished_at` is not null. With `dry_run` only preview it.
-   */
-  compact<D extends boolean = false>(
-    namespace: Namespace,
-    { dry_run, ...options }: { dry_run?: D } & Writing = {},
-  ): Promise<CompactionOr<HistoryPreview, D>> {
-    return this.api.send({ method: "POST", path: compactionsOf(namespace), query: { dry_run }, ...options });
-  }
-}
-
-const compactionsOf = (namespace: Namespace) => `/namespaces/${segment(nameOf(namespace))}/compactions`;
 
 /** The base URL of the API. Throws TypeError for an invalid URL. */
 function origin(url: string): string {

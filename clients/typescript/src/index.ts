@@ -2,7 +2,7 @@
 
 export { RETRIES, type Call, type Guarded, type Retries, type Sending, type Writing } from "./calls.js";
 export { Watch, type WatchOptions } from "./changes.js";
-export { Commonhold, type ClientOptions, type Filters, type Namespaces, type Replacing } from "./client.js";
+export { Commonhold, type ClientOptions, type Filters } from "./client.js";
 export type { Compactions, Reverts } from "./jobs.js";
 export {
   StateKey,
@@ -18,6 +18,7 @@ export {
   type Update,
   type UpdateOf,
 } from "./keys.js";
+export type { Namespaces, Replacing } from "./namespaces.js";
 export type { components, operations, paths } from "./openapi.js";
 export { Paged, type Page } from "./pages.js";
 export * from "./problems.js";

@@ -8,7 +8,7 @@ import { Group, read, write } from "./threads.js";
 const compaction = (id: string, verb = "") => `/compactions/${segment(id)}${verb}`;
 const revert = (id: string, verb = "") => `/reverts/${segment(id)}${verb}`;
 
-/** Requested with `threads.compact` and `namespaces.compact`. */
+/** Compactions, which `state.threads.compact` and `state.namespaces.compact` request and a worker performs. */
 export class Compactions extends Group {
   /** The compactions of the workspace, newest first. */
   list(query: Query<"list_compactions"> & Sending = {}): Paged<Compaction> {
@@ -44,7 +44,7 @@ export class Compactions extends Group {
   }
 }
 
-/** A revert undoes all writes of a request: of a bulk action, a batch or another revert. */
+/** Reverts: a worker undoes all writes of a request, such as a bulk action, a batch or another revert. */
 export class Reverts extends Group {
   /**
    * Revert the writes of a request: each entry gets the value that it had before, as a new version, and entries that the request created

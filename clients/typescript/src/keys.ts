@@ -18,10 +18,12 @@ export const StateScope = {
   new: (key: string) => key,
 } as const;
 
+/** A JSON Schema, draft 2020-12. */
 export type JsonSchema = Record<string, unknown> | boolean;
 
 /** A namespace whose values have a type, created by `profileKey`. */
 export interface ProfileKey<T> {
+  /** The name of the namespace. */
   readonly name: string;
   /** The value of an entry that does not exist. */
   readonly default: T;
@@ -32,8 +34,11 @@ export interface ProfileKey<T> {
 }
 
 export interface KeyOptions<T> {
+  /** The value of an entry that does not exist. */
   default: T;
+  /** Checks the values that are read and written. */
   schema?: Validator<T>;
+  /** The JSON Schema with which the server checks the writes of all clients. Default: that of `schema`. */
   json_schema?: JsonSchema;
 }
 
@@ -58,6 +63,7 @@ export function jsonSchemaOf({ schema, json_schema }: Pick<KeyOptions<any>, "sch
   return json_schema ?? schema?.["~standard"].jsonSchema?.input({ target: "draft-2020-12" });
 }
 
+/** How the server applies an update to the stored value. */
 export type Reducer = "replace" | "add" | "max" | "min" | "append" | "union" | "merge" | "json_patch";
 
 /** The form of an update of a key with values V, by reducer. */
@@ -80,18 +86,29 @@ export type MergePatch<V> = V extends readonly unknown[]
     ? { [K in keyof V]?: MergePatch<V[K]> | null }
     : V;
 
+/** An update of one key of the state, or the removal of its value: `stateKey.update(…)` and `stateKey.clear()` return them. */
 export type Update = { key: string; update: unknown } | { key: string; clear: true };
 
 export interface StateKeyOptions<V, R extends Reducer> {
+  /** How updates change the value. Default: `replace`. */
   reducer?: R;
+  /** `exclusive` (the default): concurrent updates of the key conflict. `commutative`: they are all applied, because the reducer gives the same result in any order. */
   merge?: "exclusive" | "commutative";
+  /** How long a value lives: until the next `run` starts (the default), or as long as the `thread`. */
   scope?: "run" | "thread";
+  /** The value where a thread has none. Default: null. */
   default?: V;
+  /** False: values live until their run ends, and exports leave them out. Default: true. */
   persistent?: boolean;
+  /** Whether threads retain their values when the plugin is uninstalled. Default: false. */
   retain_on_uninstall?: boolean;
+  /** Checks the values that `threads.read` returns. */
   schema?: Validator<V>;
+  /** The JSON Schema with which the server checks the values. Default: that of `schema`. */
   json_schema?: JsonSchema;
+  /** For people. */
   description?: string;
+  /** The plugin that owns the key. */
   plugin?: string;
 }
 
@@ -113,7 +130,11 @@ export class StateKey<V, R extends Reducer = "replace"> {
   }
 }
 
-/** `const offers = stateKey("offers_seen", { reducer: "add", merge: "commutative", default: 0 });` */
+/**
+ * A typed key of the state of runs and threads, which `stateKeys.register` registers:
+ *
+ *     const offers = stateKey("offers_seen", { reducer: "add", merge: "commutative", default: 0 });
+ */
 export function stateKey<V, R extends Reducer = "replace">(
   name: string,
   options: StateKeyOptions<V, R> = {},
@@ -121,6 +142,7 @@ export function stateKey<V, R extends Reducer = "replace">(
   return new StateKey(name, options);
 }
 
+/** The name of a namespace, or the key that has it. */
 export type Namespace = string | ProfileKey<any>;
 
 export function nameOf(namespace: Namespace): string {

@@ -1,6 +1,8 @@
 /** Lists: one page when awaited, everything when iterated. */
 
+/** One page of a list. */
 export interface Page<T> {
+  /** The items of this page. */
   items: T[];
   /** Fetches the next page; null ends. */
   next_cursor: string | null;
@@ -13,6 +15,7 @@ export interface Page<T> {
 export class Paged<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   constructor(private readonly fetchPage: (cursor?: string) => Promise<Page<T>>) {}
 
+  /** One page: `await` calls this. */
   then<A = Page<T>, B = never>(
     done?: ((page: Page<T>) => A | PromiseLike<A>) | null,
     failed?: ((reason: unknown) => B | PromiseLike<B>) | null,

@@ -31,13 +31,21 @@ export class KeyDecode extends CommonholdError {
   }
 }
 
+/** The JSON of a problem (RFC 9457), with the members of its type. */
 export interface ProblemDocument {
+  /** The address of the problem type, such as `/problems/not-found`. */
   type?: string;
+  /** Constant per problem type. */
   title?: string;
+  /** The HTTP status. */
   status?: number;
+  /** The message of this occurrence. */
   detail?: string;
+  /** What to do. */
   hint?: string;
+  /** The id of the request. */
   instance?: string;
+  /** What is not valid, and where. */
   errors?: { pointer: string; message: string }[];
   [member: string]: unknown;
 }
@@ -75,17 +83,23 @@ export class Problem extends CommonholdError {
   }
 }
 
+/** The request is malformed, or has a field or parameter that the operation does not have. */
 export class BadRequest extends Problem {}
 /** The content of the request is not valid. `errors` says where and why. */
 export class Invalid extends Problem {}
+/** The token is missing, not valid, expired or revoked. */
 export class Unauthenticated extends Problem {}
+/** The token does not permit the operation. */
 export class Forbidden extends Problem {}
+/** A quota of the workspace is used up. */
 export class QuotaExceeded extends Forbidden {}
 /** It does not exist, or the token has no access to it. */
 export class NotFound extends Problem {}
-/** `profile key not registered: {namespace}` */
+/** The namespace is not registered in this workspace: `profile key not registered: {namespace}`. */
 export class NotRegistered extends NotFound {}
+/** The path does not have this method. */
 export class MethodNotAllowed extends Problem {}
+/** The server has no response in a media type of `Accept`. */
 export class NotAcceptable extends Problem {}
 /** The body of the request arrived too slowly. */
 export class RequestTimeout extends Problem {}
@@ -126,12 +140,15 @@ export class VersionConflict extends Problem {
 
 /** Another worker has the run: stop working on it. */
 export class Superseded extends Conflict {}
+/** A stored secret cannot be decrypted, because its encryption key is missing. */
 export class Unreadable extends Conflict {}
 /** The same call is still in progress. */
 export class InFlight extends Conflict {}
 /** It existed and is no longer available, such as an old cursor or a compacted revision. */
 export class Gone extends Problem {}
+/** The body, the resulting value or the response is too large. */
 export class TooLarge extends Problem {}
+/** The operation does not accept the media type of the body. */
 export class UnsupportedMediaType extends Problem {}
 /** The server does not serve the host of the request. */
 export class MisdirectedRequest extends Problem {}
@@ -139,6 +156,7 @@ export class MisdirectedRequest extends Problem {}
 export class RateLimited extends Problem {}
 /** An unexpected error in the server. `request_id` finds it in the server's log. */
 export class InternalError extends Problem {}
+/** The server, its database or a proxy cannot process the request now, after all retries. */
 export class Unavailable extends Problem {}
 /** Writes are refused while the workspace is moved to another cell. */
 export class WorkspaceFrozen extends Unavailable {}

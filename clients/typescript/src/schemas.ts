@@ -58,6 +58,7 @@ export type SnapshotPreview = Schemas["SnapshotPreview"];
 export type HistoryPreview = Schemas["HistoryPreview"];
 /** The preview of a compaction of a thread, by its kind. */
 export type PreviewOf<K extends ThreadCompactionKind> = K extends "snapshot" ? SnapshotPreview : CompactionPreview;
+/** What is compacted in a thread: messages of its context, or old snapshots. */
 export type ThreadCompactionKind = NonNullable<Schemas["CompactionRequest"]["kind"]>;
 /** With `dry_run: true` the preview, else the job. */
 export type CompactionOr<Preview, D extends boolean> = D extends true ? Preview & Schemas["DryRun"] : Compaction;
@@ -67,29 +68,33 @@ export type SkippedEntry = Schemas["SkippedEntry"];
 
 /** A message to append, in the format of OpenAI or of Commonhold; unknown members are kept. */
 export interface NewMessage {
+  /** Unique in the thread. Default: generated. */
   id?: string;
+  /** Who wrote it. */
   role: Schemas["Message"]["role"];
+  /** Text, or a list of parts. */
   content?: string | ({ type: string } & Record<string, unknown>)[] | null;
+  /** `internal`: people do not see it. Default: `all`. */
   visibility?: Schemas["Message"]["visibility"];
+  /** The tool call that a message with the role `tool` answers. */
   tool_call_id?: string;
+  /** The tool calls of an assistant. */
   tool_calls?: ({ id: string } & Record<string, unknown>)[] | null;
   [member: string]: unknown;
 }
 
 /** Changes that the server makes while it holds the lock of the entry, so that no retry is needed. `path` is a JSON Pointer. */
 export interface Operation {
+  /** The change. */
   op: "add" | "max" | "min" | "append" | "union" | "remove" | "merge" | "set";
+  /** A JSON Pointer; the empty string is the whole value. */
   path: string;
+  /** The operand. `remove` has none, or the value that it removes from an array wherever it occurs. */
   value?: unknown;
 }
 
-interface At {
-  namespace: string;
-  key: string;
-  if_version?: number;
-}
-
-export type BatchOperation = At &
+/** An operation of a batch, on one entry. `if_version`: only if it has that version (0: only if it does not exist). */
+export type BatchOperation = { namespace: string; key: string; if_version?: number } &
   (
     | { op: "get" }
     | { op: "put"; value: unknown; ttl_seconds?: number | null; tags?: string[]; pinned?: boolean }
@@ -99,14 +104,21 @@ export type BatchOperation = At &
 
 /** The result of one operation of a batch. */
 export interface Outcome {
+  /** The HTTP status that the operation alone would have. */
   status: number;
+  /** The entry. Absent after a `delete` or a failure, and after any write with `minimal`. */
   entry?: Entry | null;
+  /** The version that a `delete` created (0: there was no entry); with `minimal` also the version that a `put` or `patch` wrote. */
   version?: number;
+  /** Why the operation failed, without `atomic`. */
   problem?: Record<string, unknown>;
 }
 
 /** The body of a call; `Named` replaces the types of members that contain any JSON. */
-export type Body<K extends keyof Schemas, Named = object> = Omit<Schemas[K], keyof Named> & Named;
+export type Body<K extends keyof Schemas, Named = object> = {
+  // A mapped type of the schema keeps its descriptions, which editors and the reference show.
+  [M in keyof Schemas[K]]: M extends keyof Named ? Named[M] : Schemas[K][M];
+};
 
 type Parameters<T> = {
   [K in keyof T]: T[K] extends string[] | undefined ? T[K] | string : T[K] | Since<K>;

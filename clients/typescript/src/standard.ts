@@ -9,6 +9,7 @@ type Result<T> = { readonly value: T; readonly issues?: undefined } | { readonly
 
 /** A schema of zod, valibot, arktype or anything else that has `~standard`. */
 export interface Validator<T> {
+  /** As the specification defines it. */
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;

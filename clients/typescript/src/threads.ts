@@ -63,8 +63,10 @@ export abstract class Group {
 const thread = (id: string, verb = "") => `/threads/${segment(id)}${verb}`;
 const run = (id: string, verb = "") => `/runs/${segment(id)}${verb}`;
 
+/** The fields of a thread. */
 export type ThreadFields = Body<"NewThread", { metadata?: Json; compaction_policy?: Json }>;
 
+/** Threads: messages and a versioned state. */
 export class Threads extends Group {
   /** Create a thread. A repetition returns the stored one; other content throws Conflict. */
   create(fields: ThreadFields & Writing = {}): Promise<Thread> {
@@ -87,7 +89,13 @@ export class Threads extends Group {
    */
   change(
     id: string,
-    { merge = false, ...fields }: Omit<ThreadFields, "id"> & { merge?: boolean } & Guarded,
+    {
+      merge = false,
+      ...fields
+    }: Omit<ThreadFields, "id"> & {
+      /** Merge metadata and policy with what is stored (RFC 7396). */
+      merge?: boolean;
+    } & Guarded,
   ): Promise<Thread> {
     const media_type = merge ? "application/merge-patch+json" : "application/json";
     return this.api.send({ ...write("PATCH", thread(id), fields), media_type });
@@ -105,7 +113,7 @@ export class Threads extends Group {
   /** Delete up to 200 threads, independently of each other. */
   async deleteMany(
     ids: readonly string[],
-    { dry_run, ...options }: { children?: "detach" | "reject" | "cascade"; dry_run?: boolean } & Writing = {},
+    { dry_run, ...options }: Omit<Body<"ThreadSelection">, "ids"> & { dry_run?: boolean } & Writing = {},
   ): Promise<ItemResult[]> {
     const call = { ...write("POST", "/threads/delete", { ids, ...options }), query: { dry_run } };
     return (await this.api.send<{ results: ItemResult[] }>(call)).results;
@@ -123,7 +131,7 @@ export class Threads extends Group {
   append(
     id: string,
     messages: readonly NewMessage[],
-    options: { expected_message_count?: number; operations?: readonly BatchOperation[] } & Writing = {},
+    options: Omit<Body<"NewMessages", { operations?: readonly BatchOperation[] }>, "messages"> & Writing = {},
   ): Promise<Appended> {
     return this.api.send(write("POST", thread(id, "/messages"), { messages, ...options }));
   }
@@ -169,7 +177,7 @@ export class Threads extends Group {
   importState(
     id: string,
     snapshot: Snapshot,
-    options: { mode?: "replace" | "merge"; unknown_keys?: "error" | "skip" } & Guarded = {},
+    options: Omit<Body<"SnapshotImport">, "snapshot"> & Guarded = {},
   ): Promise<Snapshot> {
     return this.api.send(write("POST", thread(id, "/import"), { snapshot, ...options }));
   }
@@ -177,7 +185,10 @@ export class Threads extends Group {
   /** What a compaction would do now. `would_fold` has the messages that it would summarize, or `skip` the reason why it would do nothing. */
   previewCompaction<K extends ThreadCompactionKind = "context">(
     id: string,
-    query: { kind?: K } & Sending = {},
+    query: {
+      /** What the compaction would remove or replace. Default: `context`. */
+      kind?: K;
+    } & Sending = {},
   ): Promise<PreviewOf<K>> {
     return this.api.send(read(thread(id, "/compactions"), query));
   }
@@ -189,7 +200,14 @@ export class Threads extends Group {
    */
   compact<K extends ThreadCompactionKind = "context", D extends boolean = false>(
     id: string,
-    { dry_run, ...fields }: { kind?: K; dry_run?: D } & Writing = {},
+    {
+      dry_run,
+      ...fields
+    }: {
+      /** What it removes or replaces. Default: `context`. */
+      kind?: K;
+      dry_run?: D;
+    } & Writing = {},
   ): Promise<CompactionOr<PreviewOf<K>, D>> {
     return this.api.send({ ...write("POST", thread(id, "/compactions"), fields), query: { dry_run } });
   }
@@ -199,21 +217,15 @@ export class Threads extends Group {
 export type Commit = Body<
   "Commit",
   {
-    /** `stateKey.update(…)`, `stateKey.clear()`, or objects as in the API; in order. */
     updates?: readonly Update[];
-    /** The updates of parallel branches, which the server merges. */
     batches?: readonly (readonly Update[])[];
     messages?: readonly NewMessage[];
     run?: Json;
-    /** The entries that the step used. */
     reads?: readonly { namespace: string; key: string; version: number }[];
   }
 >;
 
-interface Fenced {
-  fencing_token?: number;
-}
-
+/** Runs: one execution of an agent on a thread, whose steps are committed atomically. */
 export class Runs extends Group {
   /** Start a run, which clears run-scoped state. Throws Conflict if the thread has an active run. */
   start(threadId: string, fields: Body<"NewRun", { metadata?: Json }> & Writing = {}): Promise<Run> {
@@ -250,7 +262,7 @@ export class Runs extends Group {
   }
 
   /** Extend the lease: it lasts `lease_seconds` of the run from now. Throws Superseded if `fencing_token` is not the current one. */
-  heartbeat(id: string, fields: Fenced & Writing = {}): Promise<Run> {
+  heartbeat(id: string, fields: Body<"Heartbeat"> & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/heartbeat"), fields));
   }
 
@@ -269,17 +281,17 @@ export class Runs extends Group {
   }
 
   /** End the run with an error. Its pending tickets become void. */
-  fail(id: string, fields: { message?: string } & Writing = {}): Promise<Run> {
+  fail(id: string, fields: Body<"RunFailure"> & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/fail"), fields));
   }
 
   /** Take over the run. Its `fencing_token` grows, so commits of the previous worker are refused. */
-  takeLease(id: string, fields: Fenced & { only_if_free?: boolean } & Writing = {}): Promise<Run> {
+  takeLease(id: string, fields: Body<"LeaseRequest"> & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/lease"), fields));
   }
 
   /** Release the lease. The run counts as stuck until another worker takes it. */
-  releaseLease(id: string, { fencing_token, ...options }: Fenced & Writing = {}): Promise<Run> {
+  releaseLease(id: string, { fencing_token, ...options }: Query<"release_lease"> & Writing = {}): Promise<Run> {
     return this.api.send({ method: "DELETE", path: run(id, "/lease"), query: { fencing_token }, ...options });
   }
 
@@ -310,6 +322,7 @@ export class Runs extends Group {
   }
 }
 
+/** Tickets: decisions that a suspended run waits for. */
 export class Tickets extends Group {
   /** The ticket. `wait`: wait up to so many seconds (at most 30) for a decision. */
   get(id: string, query: Query<"get_ticket"> & Sending = {}): Promise<Ticket> {
@@ -322,7 +335,7 @@ export class Tickets extends Group {
   }
 
   /** Decide the ticket. The first decision is final; a second one throws Conflict. */
-  decide(id: string, decision: { action: "resume" | "cancel"; payload?: unknown } & Writing): Promise<Ticket> {
+  decide(id: string, decision: Body<"Decision", { payload?: unknown }> & Writing): Promise<Ticket> {
     return this.api.send(write("POST", `/tickets/${segment(id)}/decision`, decision));
   }
 }
@@ -330,6 +343,7 @@ export class Tickets extends Group {
 /** A claimed dispatch: its id and claim token. */
 type Held = Pick<Claimed, "id" | "claim_token">;
 
+/** Dispatches: the mailbox of a thread, with work that agents claim, acknowledge and retry. */
 export class Dispatches extends Group {
   /** Put work into a thread's mailbox. Lower `priority` first, 0 to 255. */
   enqueue(threadId: string, fields: Body<"NewDispatch", { payload?: unknown }> & Writing = {}): Promise<Dispatch> {
@@ -340,7 +354,7 @@ export class Dispatches extends Group {
    * Claim work. Waits up to `wait` seconds (at most 30) until there is some. If the response is lost, the work can be
    * claimed again when its lease ends.
    */
-  async claim({ wait, ...fields }: Body<"ClaimRequest"> & { wait?: number } & Writing = {}): Promise<Claimed[]> {
+  async claim({ wait, ...fields }: Body<"ClaimRequest"> & Query<"claim_dispatches"> & Writing = {}): Promise<Claimed[]> {
     const call = write("POST", "/dispatches/claim", fields);
     const { items } = await this.api.send<{ items: Claimed[] }>({ ...call, query: { wait }, wait, keyed: !wait });
     return items;
@@ -355,12 +369,12 @@ export class Dispatches extends Group {
    * Report a failed attempt. The dispatch returns to the queue after `retry_after` seconds, or becomes a dead letter when
    * its attempts are used up. Throws Conflict if the claim is no longer valid.
    */
-  nack(held: Held, fields: { error?: string; retry_after?: number } & Writing = {}): Promise<Dispatch> {
+  nack(held: Held, fields: Omit<Body<"NegativeAcknowledgement">, "claim_token"> & Writing = {}): Promise<Dispatch> {
     return this.hold(held, "nack", fields);
   }
 
   /** Extend the claim: it lasts `lease_seconds` from now. Throws Conflict if it is no longer valid. */
-  extend(held: Held, fields: { lease_seconds?: number } & Writing = {}): Promise<Dispatch> {
+  extend(held: Held, fields: Omit<Body<"Extension">, "claim_token"> & Writing = {}): Promise<Dispatch> {
     return this.hold(held, "extend", fields);
   }
 
@@ -407,6 +421,7 @@ export class Dispatches extends Group {
   }
 }
 
+/** State keys: typed keys of the state of a thread. */
 export class StateKeys extends Group {
   /** Register a state key, or change it. */
   register(key: StateKey<any, any>, options: Writing = {}): Promise<StateKeyInfo> {
@@ -427,6 +442,7 @@ export class StateKeys extends Group {
   }
 }
 
+/** Plugins: sets of state keys and namespaces that are installed together. */
 export class Plugins extends Group {
   /** Install a plugin: register all its keys and namespaces, or none. */
   install(

@@ -265,7 +265,7 @@ test("plugins install and uninstall", async () => {
 });
 
 test("what has no method is a request", async () => {
-  assert.ok(await state.request("GET", "/usage"));
+  assert.ok(await state.request("GET", "/webhooks"));
 });
 
 test("an old revision that was never there is refused, not silence", async () => {

@@ -67,6 +67,8 @@ def run_batch(
         raise Invalid(f"a batch takes 1 to {MAX_OPERATIONS} operations, not {len(operations)}")
     if any(operation.op != "get" for operation in operations):
         require(actor, Role.EDITOR)
+    if all(operation.op == "get" for operation in operations):
+        return _read_all(actor, operations, atomic=atomic)
     if not atomic:
         return _run_each(actor, operations)
     if _all_plain(operations):
@@ -76,22 +78,29 @@ def run_batch(
             return [
                 OperationResult("put", put.entry, put.created, put.entry.version) for put in results
             ]
-    if all(operation.op == "get" for operation in operations):
-        return _read_all(actor, operations)
     return _run_together(actor, operations)
 
 
-def _read_all(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
+def _read_all(
+    actor: Actor, operations: Sequence[BatchOperation], *, atomic: bool
+) -> list[OperationResult]:
     """One statement, which reads one snapshot without a transaction."""
-    found = _read_together(actor, operations)
+    try:
+        found = _read_together(actor, operations)
+    except TooLarge:
+        if atomic:
+            raise
+        return _run_each(actor, operations)
     budget = _Budget()
     results = []
     for index, operation in enumerate(operations):
         try:
             results.append(_run_next(actor, operation, found, budget))
         except Problem as problem:
-            problem.data["index"] = index
-            raise
+            if atomic:
+                problem.data["index"] = index
+                raise
+            results.append(OperationResult("get", problem=problem))
     return results
 
 

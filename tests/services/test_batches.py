@@ -10,8 +10,8 @@ import pytest
 from django.db import connections
 
 from state_admin.domain.access import Role
-from state_admin.models import AuditRow, Entry, EntryRevision, entries_sql
-from state_admin.services import batches, clearing, entries
+from state_admin.models import AuditRow, Entry, EntryRevision, entries_sql, hot
+from state_admin.services import batches, clearing, entries, entry_views
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import (
     Forbidden,
@@ -108,6 +108,25 @@ def test_failure__of_two__reports_the_first_of_the_request(notes: Person) -> Non
     sides = {"mergeable": False, "theirs": "b", "yours": 1}
     assert refused.value.data == {"expected": 7, "actual": 1, "index": 1, **sides}
     assert stored_values() == {"a": '"a"', "b": '"b"'}
+
+
+def test_each__only_gets__are_read_by_one_statement(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements = []
+    fetch_all = hot.fetch_all
+
+    def counted(*arguments: Any) -> Any:
+        statements.append(arguments)
+        return fetch_all(*arguments)
+
+    monkeypatch.setattr(hot, "fetch_all", counted)
+    monkeypatch.setattr(entry_views, "read_entry", pytest.fail)
+    outcomes = run(notes, *(op("get", k) for k in "aba"), op("get", "k", None, "no"), atomic=False)
+    assert [o.entry.value for o in outcomes if o.entry] == ['"a"', '"b"', '"a"']
+    assert isinstance(outcomes[3].problem, NotRegistered)
+    assert "index" not in outcomes[3].problem.data
+    assert len(statements) == 1
 
 
 @pytest.mark.parametrize("verb", ["get", "put", "patch", "delete"])

@@ -20,6 +20,8 @@ _GROUPS: Final = {
     "dispatches": ("Dispatches", "Dispatches"),
     "state_keys": ("StateKeys", "State keys"),
     "plugins": ("Plugins", "Plugins"),
+    "compactions": ("Compactions", "Compactions"),
+    "reverts": ("Reverts", "Reverts"),
 }
 _LONGEST: Final = 100
 
@@ -54,7 +56,10 @@ def render_python_reference(source: Path) -> str:
             elif isinstance(node, ast.FunctionDef):
                 functions[node.name] = node
     options = ast.get_docstring(classes["Options"]) or ""
-    parts = [_PREFACE, f"## The client\n\nThe options of `Commonhold.from_env`:\n{options}\n\n"]
+    parts = [
+        _PREFACE,
+        f"## The client\n\nThe options of `Commonhold.from_env`:\n{options}\n\n",
+    ]
     typed = _methods(classes["ProfileAccess"])
     for name, node in {**_methods(classes["_Client"]), **_methods(classes["Commonhold"])}.items():
         about = ast.get_docstring(node) or ""

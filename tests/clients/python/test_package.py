@@ -27,9 +27,12 @@ from commonhold import (
     Retries,
     Watch,
     calls,
+    compactions,
     dispatches,
     entries,
+    namespaces,
     problems,
+    reverts,
     runs,
     state_keys,
     threads,
@@ -163,7 +166,16 @@ def test_client__source__does_not_use_uuid4() -> None:
 def verbs() -> Iterator[Any]:
     groups = [
         kind
-        for module in (dispatches, entries, runs, state_keys, threads)
+        for module in (
+            compactions,
+            dispatches,
+            entries,
+            namespaces,
+            reverts,
+            runs,
+            state_keys,
+            threads,
+        )
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Group) and kind is not Group
     ]

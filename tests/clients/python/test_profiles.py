@@ -22,7 +22,7 @@ from commonhold import (
     profile_key,
 )
 from commonhold.calls import Call
-from commonhold.entries import get_namespace
+from commonhold.namespaces import get_namespace
 
 from project.env import BASE_DIR
 from tests.builders import Person, make_namespace

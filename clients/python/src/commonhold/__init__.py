@@ -5,32 +5,53 @@ from __future__ import annotations
 from commonhold.answers import (
     Appended,
     AppendedMessage,
+    Attribution,
+    AuditRow,
     BatchResult,
     Change,
     ClaimedDispatch,
+    Cleared,
     Committed,
+    Compaction,
+    CompactionPlan,
+    CompactionPreview,
     Context,
     Diff,
     Difference,
     Dispatch,
+    EffectivePolicy,
     Entry,
     EntryFacts,
+    EntryReader,
     EntryRow,
     EntryVersion,
     ForkOrigin,
     History,
+    HistoryPreview,
     Hit,
     ItemResult,
+    Knowledge,
+    KnownEntry,
     Match,
     Me,
     Message,
     Namespace,
     PatchOperation,
+    Redaction,
+    Replayed,
+    Restoration,
+    RestoredEntry,
+    Revert,
     Run,
+    RunRead,
+    SkippedEntry,
+    SnapshotPreview,
     Summarized,
     Thread,
     Ticket,
+    Usage,
 )
+from commonhold.answers import Plugin as PluginInfo
 from commonhold.answers import Snapshot as Extensions
 from commonhold.answers import StateKey as StateKeyInfo
 from commonhold.backends import FileBackend, MemoryBackend
@@ -46,9 +67,10 @@ from commonhold.batches import (
 from commonhold.calls import Call, Listing, Retries
 from commonhold.changes import AsyncWatch, Watch
 from commonhold.client import AsyncCommonhold, Commonhold, Options
+from commonhold.compactions import Compactions
 from commonhold.conversations import KV, Conversation, Kv
 from commonhold.dispatches import Dispatches
-from commonhold.entries import Filters, Namespaces, PatchKind
+from commonhold.entries import Filters, PatchKind
 from commonhold.errors import (
     KeyAlreadyRegistered,
     KeyDecode,
@@ -62,6 +84,7 @@ from commonhold.errors import (
     UnknownKey,
 )
 from commonhold.keys import Profile, ProfileKey, StateScope, profile_key
+from commonhold.namespaces import Namespaces
 from commonhold.plugins import Plugin, PluginRegistrar
 from commonhold.problems import (
     BadRequest,
@@ -99,6 +122,7 @@ from commonhold.problems import (
 )
 from commonhold.profiles import Backend, ProfileAccess
 from commonhold.reading import Answer, Page
+from commonhold.reverts import Reverts
 from commonhold.runs import Runs, Tickets
 from commonhold.state_keys import Plugins, StateKeys
 from commonhold.store import (
@@ -118,17 +142,24 @@ __all__ = [
     "AppendedMessage",
     "AsyncCommonhold",
     "AsyncWatch",
+    "Attribution",
+    "AuditRow",
     "Backend",
     "BadRequest",
     "BatchResult",
     "Call",
     "Change",
     "ClaimedDispatch",
+    "Cleared",
     "ClientClosed",
     "CommitEvent",
     "Committed",
     "Commonhold",
     "CommonholdError",
+    "Compaction",
+    "CompactionPlan",
+    "CompactionPreview",
+    "Compactions",
     "Conflict",
     "Context",
     "Conversation",
@@ -136,8 +167,10 @@ __all__ = [
     "Difference",
     "Dispatch",
     "Dispatches",
+    "EffectivePolicy",
     "Entry",
     "EntryFacts",
+    "EntryReader",
     "EntryRow",
     "EntryVersion",
     "Extensions",
@@ -147,6 +180,7 @@ __all__ = [
     "ForkOrigin",
     "Gone",
     "History",
+    "HistoryPreview",
     "Hit",
     "InFlight",
     "InternalError",
@@ -157,6 +191,8 @@ __all__ = [
     "KeyDecode",
     "KeyEncode",
     "KeyScope",
+    "Knowledge",
+    "KnownEntry",
     "Kv",
     "Listing",
     "Match",
@@ -182,6 +218,7 @@ __all__ = [
     "PersistedState",
     "Plugin",
     "PluginAlreadyInstalled",
+    "PluginInfo",
     "PluginNotInstalled",
     "PluginRegistrar",
     "Plugins",
@@ -191,15 +228,24 @@ __all__ = [
     "ProfileKey",
     "QuotaExceeded",
     "RateLimited",
+    "Redaction",
     "Registration",
+    "Replayed",
     "RequestTimeout",
+    "Restoration",
+    "RestoredEntry",
     "Retries",
+    "Revert",
+    "Reverts",
     "RevisionConflict",
     "RevisionMismatch",
     "Run",
+    "RunRead",
     "Runs",
     "SchemaConflict",
+    "SkippedEntry",
     "Snapshot",
+    "SnapshotPreview",
     "StateError",
     "StateKey",
     "StateKeyInfo",
@@ -222,6 +268,7 @@ __all__ = [
     "Unreachable",
     "Unreadable",
     "UnsupportedMediaType",
+    "Usage",
     "VersionConflict",
     "Watch",
     "WorkspaceFrozen",

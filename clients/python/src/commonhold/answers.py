@@ -18,6 +18,21 @@ class AppendedMessage(TypedDict):
     """Position of the message in its thread: 1 for the first one, without gaps."""
 
 
+class CompactionPlan(TypedDict):
+    """The messages that a compaction would summarize."""
+
+    boundary_seq: int
+    """Last message to summarize."""
+    boundary_message_id: str
+    """Id of that message."""
+    tokens_before: int
+    """Estimated tokens of the messages to summarize."""
+    kept: int
+    """Number of later messages, which are retained."""
+    carried_seq: int | None
+    """User message within the range that the context retains; null: none."""
+
+
 class Difference(TypedDict):
     """One difference between two values."""
 
@@ -29,6 +44,38 @@ class Difference(TypedDict):
     """The value before. Null if it was added."""
     after: Any
     """The value after. Null if it was removed."""
+
+
+class EffectivePolicy(TypedDict):
+    """All fields of a policy."""
+
+    max_context_tokens: int
+    """Size of the context window of the model, in estimated tokens."""
+    max_output_tokens: int
+    """Part of the window that is reserved for the model's output, in tokens."""
+    autocompact_threshold: int | None
+    every_hours: int | None
+    mode: Literal["compact_to_safe_frontier", "keep_recent_raw_suffix"]
+    """How many of the newest messages are retained: `raw_suffix_messages`, or with
+    `compact_to_safe_frontier` the number `min_recent_messages`."""
+    raw_suffix_messages: int
+    """Newest messages that are retained with `mode` `keep_recent_raw_suffix`."""
+    min_recent_messages: int
+    """Newest messages that are retained with `mode` `compact_to_safe_frontier`, and within a long
+    turn."""
+    min_gain_tokens: int
+    """Fewest estimated tokens of messages that are worth a summary."""
+    min_savings_ratio: float
+    """Smallest share of the summarized tokens, from 0 to 1, that a summary must save; one that
+    saves less is discarded."""
+    summarizer: Literal["extractive", "model"] | None
+    summary_model: str | None
+    summary_max_tokens: int
+    """Largest size of a summary, in estimated tokens; longer ones are cut."""
+    prompt: str | None
+    fallback: Literal["extractive"] | None
+    snapshot_keep_last: int | None
+    snapshot_keep_every: int | None
 
 
 class ForkOrigin(TypedDict):
@@ -69,6 +116,25 @@ class PatchOperation(TypedDict):
     """JSON Pointer (RFC 6901)."""
     value: NotRequired[Any]
     """The new value. Absent if `op` is `remove`."""
+
+
+class RestoredEntry(TypedDict):
+    """What happens to one entry."""
+
+    namespace: str
+    """Name of a namespace."""
+    key: str
+    """Key within the namespace."""
+    action: Literal["change", "create", "delete", "refuse"]
+    """What is done. `refuse`: the entry is left as it is, and `reason` says why."""
+    version: int
+    """Version before the restore; 0: never written."""
+    then_version: int | None
+    """Version at the moment, which may be a deletion or have expired. Null: there was none."""
+    reason: NotRequired[str]
+    """Why it is refused. Absent otherwise."""
+    errors: NotRequired[list[dict[str, Any]]]
+    """What the schema refuses. Absent if nothing is refused."""
 
 
 class Summarized(TypedDict):
@@ -201,6 +267,147 @@ class Diff(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cleared(Answer):
+    """How much a bulk deletion removed."""
+
+    deleted: int
+    """Number of deleted items; 0 in a dry run."""
+    matched: int
+    """Number of items that the conditions match."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution(Answer):
+    """A part of the value and the version that set it."""
+
+    pointer: str
+    """The part, with all below it that has no attribution of its own."""
+    version: int
+    """The version that set it."""
+    operation: Literal["put", "patch", "delete", "restore", "expire", "import", "redact"]
+    """What made the version."""
+    actor: str
+    """Who made the version."""
+    actor_kind: Literal["user", "token", "system"]
+    """What the actor is: a person, an API token, or the server itself."""
+    reason: str
+    """Why it was done: `Change-Reason` of the request; empty if none was given."""
+    request_id: str
+    """Id of the request that did it."""
+    run_id: str | None
+    """The run on whose behalf it was made. Null: none."""
+    at: datetime
+    """When it was made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redaction(Answer):
+    """What a redaction removed."""
+
+    namespace: str
+    """Name of a namespace."""
+    key: str
+    """Key within the namespace."""
+    version: int
+    """The version that records the redaction; the current one if it changed nothing."""
+    rewritten: int
+    """Number of versions from which something was removed."""
+    withdrawn_answers: int
+    """Number of stored responses of idempotent requests that were deleted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restoration(Answer):
+    """What a restore did."""
+
+    at: datetime
+    """The moment, as the request says."""
+    changed: int
+    """Number of entries with a new version."""
+    created: int
+    """Number of entries that were created again."""
+    deleted: int
+    """Number of entries that did not exist then."""
+    refused: int
+    """Number of entries that were left as they are."""
+    first: list[RestoredEntry]
+    """The first 100 of these entries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revert(Answer):
+    """A revert: a job that a worker performs, and its result."""
+
+    id: str
+    """Id of a revert, and the request id of its writes: a revert of it undoes them."""
+    request_id: str
+    """Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert."""
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    """`failed`: `detail` has the reason. Entries that were already reverted keep their reverted
+    values."""
+    total: int | None
+    """Entries that the request wrote; null while the job searches the audit log."""
+    reverted: int
+    """Entries that were reverted so far."""
+    skipped: int
+    """Entries that were skipped so far."""
+    requested_by: str
+    """Name of the user, token or job that did it."""
+    reason: str
+    """Why it was done: `Change-Reason` of the request; empty if none was given."""
+    detail: str
+    """Why it failed or waits for another attempt, in plain text; else empty."""
+    created_at: datetime
+    """When it was requested."""
+    started_at: datetime | None
+    """When a worker last started it; null: not yet."""
+    finished_at: datetime | None
+    """When it ended; null: not yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkippedEntry(Answer):
+    """An entry that a revert left as it is."""
+
+    namespace: str
+    """Name of a namespace."""
+    key: str
+    """Key within the namespace."""
+    reason: str
+    """Why, in plain text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditRow(Answer):
+    """A write, and who did it."""
+
+    at: datetime
+    """When it was done."""
+    action: str
+    """What was done to what: a kind of change."""
+    namespace: str | None
+    """The namespace; null: not about one."""
+    key: str | None
+    """The key, or the name of the thing; null: it has none."""
+    thread_id: str | None
+    """The thread; null: not about one."""
+    run_id: str | None
+    """The run that was written, or on whose behalf; null: none."""
+    version: int
+    """Version or revision that the write created; 0: none."""
+    actor: str
+    """Name of the user, token or job that did it."""
+    actor_kind: Literal["user", "token", "system"]
+    """What the actor is: a person, an API token, or the server itself."""
+    reason: str
+    """Why it was done: `Change-Reason` of the request; empty if none was given."""
+    request_id: str
+    """Id of the request that did it."""
+    detail: dict[str, Any]
+    """More about the action, depending on its kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Namespace(Answer):
     """A registered namespace."""
 
@@ -273,6 +480,22 @@ class StateKey(Answer):
     """When it was registered."""
     updated_at: datetime
     """When it was last changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin(Answer):
+    """An installed plugin, with what belongs to it as it is now."""
+
+    name: str
+    """Name of the plugin."""
+    description: str
+    """Description, for people."""
+    state_keys: list[StateKey]
+    """Its state keys."""
+    namespaces: list[Namespace]
+    """Its namespaces."""
+    installed_at: datetime
+    """When it was installed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -454,6 +677,107 @@ class Committed(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunRead(Answer):
+    """A read of an entry that a commit reported."""
+
+    step: int
+    """Which revision of its run reported it, from 1."""
+    revision: int
+    """Revision of the thread that reported it."""
+    namespace: str
+    """Name of a namespace."""
+    key: str
+    """Key within the namespace."""
+    version: int
+    """The version that was read; 0: the entry was absent."""
+    version_at_commit: int
+    """The version when the step was committed; 0: absent."""
+    current_version: int
+    """The version now; 0: absent."""
+    stale_at_commit: bool
+    """Whether another version was current at the commit."""
+    stale: bool
+    """Whether another version is current now."""
+    at: datetime
+    """When the step was committed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryReader(RunRead):
+    """A step that read an entry."""
+
+    run_id: str
+    """Id of a run."""
+    thread_id: str
+    """Id of a thread."""
+    agent_id: str
+    """Id of the run's agent; empty: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownEntry(Answer):
+    """An entry as it was when a step was committed."""
+
+    namespace: str
+    """Name of a namespace."""
+    key: str
+    """Key within the namespace."""
+    scope_kind: Literal["global", "parent_thread", "agent_type", "thread", "system", "custom"]
+    """Scope of the key."""
+    registered: bool
+    """Whether the namespace is registered now."""
+    version: int
+    """Version at that time."""
+    value: Any
+    """Value at that time; null also if it is not kept."""
+    kept: bool
+    """False: history compaction may have removed the version."""
+    updated_at: datetime | None
+    """When that version was written; null: unknown."""
+    actor: str | None
+    """Who wrote that version; null: unknown."""
+    reason: str | None
+    """Why; empty if no reason was given, null: unknown."""
+    run_id: str | None
+    """The run that wrote it; null: none, or unknown."""
+    redacted_at: datetime | None
+    """When the value was redacted; null: it is not redacted."""
+    current_version: int
+    """Version now; 0: the entry is absent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knowledge(Answer):
+    """What a run could see when it committed a step: a page of entries, and the rest."""
+
+    run_id: str
+    """Id of a run."""
+    thread_id: str
+    """Id of a thread."""
+    step: int | None
+    """Which revision of the run it is, from 1; null: unknown."""
+    steps: int
+    """Number of revisions of the run."""
+    revision: int
+    """Revision of the thread."""
+    at: datetime
+    """When it was committed."""
+    exact: bool
+    """False: the revision is from an old release of the server, and entries are found by their
+    times."""
+    scopes: list[str]
+    """Keys of the scopes that the run sees."""
+    state: Snapshot | None
+    """State of the thread; null: compaction removed it."""
+    reads: list[RunRead]
+    """What the step said that it read."""
+    items: list[KnownEntry]
+    """The entries of this page."""
+    next_cursor: str | None
+    """Send as `cursor` to fetch the next page. Null on the last page."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ticket(Answer):
     """A decision that a suspended run waits for."""
 
@@ -547,6 +871,152 @@ class ClaimedDispatch(Dispatch):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Replayed(Answer):
+    """How many dead letters were enqueued again."""
+
+    replayed: int
+    """Number of dead letters that were enqueued again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compaction(Answer):
+    """A compaction: a job that a worker performs, and its result."""
+
+    id: str
+    """Id of a compaction."""
+    kind: Literal["context", "snapshot", "history"]
+    """`context`: messages of a thread are summarized. `snapshot`: old snapshots of a thread are
+    removed. `history`: old versions of the entries of a namespace are removed."""
+    status: Literal[
+        "queued", "running", "done", "skipped", "failed", "superseded", "cancelled", "undone"
+    ]
+    """`skipped`: there was nothing worth compacting. `superseded`: the thread changed meanwhile.
+    `undone`: the context has the original messages again."""
+    phase: Literal["claimed", "planning", "asking", "applying"] | None
+    """What the worker is doing; null: it is not running."""
+    trigger: Literal["threshold", "hand", "schedule"]
+    """What requested it: the size of the context, a user or program, or the schedule."""
+    thread_id: str | None
+    """The thread; null for `history`."""
+    namespace: str | None
+    """The namespace; only for `history`."""
+    requested_by: str
+    """Name of the user, token or job that did it."""
+    reason: str
+    """Why it was done: `Change-Reason` of the request; empty if none was given."""
+    policy: dict[str, Any]
+    """The policy with which it was requested."""
+    from_seq: int | None
+    """First summarized message; null: no messages were selected."""
+    to_seq: int | None
+    """Last summarized message; null: none."""
+    carried_seq: int | None
+    """User message within that range that the context retains; null: none."""
+    tokens_before: int | None
+    """Estimated tokens of the summarized messages; null: not measured."""
+    tokens_after: int | None
+    """Estimated tokens of the summary; null: no summary."""
+    to_revision: int | None
+    """For `snapshot`, the newest revision that could be removed."""
+    rows_before: int | None
+    """Rows before; null: not counted."""
+    rows_after: int | None
+    """Rows after; null: not counted."""
+    rows_removed: int
+    """Rows removed so far."""
+    bytes_before: int | None
+    """Bytes before; null: not counted."""
+    bytes_after: int | None
+    """Bytes after; null: not counted."""
+    summary: str | None
+    """The summary; null: none."""
+    summary_message_id: str | None
+    """Id of the message that holds the summary; null: none."""
+    summarizer: str | None
+    """What wrote the summary, `extractive` or `model`."""
+    provider: str | None
+    """Provider of the model that was called."""
+    model: str | None
+    """The model that was called."""
+    instructions: str | None
+    """The instructions that the model got."""
+    input_tokens: int
+    """Input tokens of all calls of the model."""
+    output_tokens: int
+    """Output tokens of all calls of the model."""
+    cost_usd: str
+    """Cost of all calls of the model, in US dollars."""
+    detail: str
+    """Why it was skipped or failed, in plain text; else empty."""
+    attempts: int
+    """How many times a worker started it."""
+    created_at: datetime
+    """When it was requested."""
+    started_at: datetime | None
+    """When a worker first started it; null: not yet."""
+    finished_at: datetime | None
+    """When it ended; null: not yet."""
+    undone_at: datetime | None
+    """When it was undone; null: never."""
+    undone_by: str | None
+    """Who undid it; null: nobody."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionPreview(Answer):
+    """What a context compaction would do now."""
+
+    policy: EffectivePolicy
+    """The policy that applies to the thread."""
+    sources: dict[str, str]
+    """Where the value of each field comes from: `default`, `workspace`, `agent`, `thread`, or
+    `model` where the window of the agent's model is smaller."""
+    context_tokens: int
+    """Size of the context now, in estimated tokens."""
+    would_fold: CompactionPlan | None
+    """What would be summarized; null: see `skip`."""
+    tokens_after: int | None
+    """Largest size of the summary; null: nothing to summarize."""
+    savings_ratio: float | None
+    """Smallest share of `would_fold.tokens_before` that is saved, from 0 to 1."""
+    skip: str | None
+    """Why nothing would be summarized; null otherwise."""
+    problem: str | None
+    """Why the summary cannot be written at present; null: it can."""
+    warning: str | None
+    """What to consider before requesting it; null: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryPreview(Answer):
+    """What a removal of old versions would do now."""
+
+    rows: int
+    """Stored rows."""
+    rows_removed: int
+    """How many of them would be removed."""
+    bytes: int
+    """Bytes of the stored values."""
+    bytes_removed: int
+    """How many of them would be removed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotPreview(HistoryPreview):
+    """What a removal of old snapshots would do now. Rows and bytes are those of the state values of
+    the thread."""
+
+    keep_last: int
+    """Newest snapshots that are retained."""
+    keep_every: int | None
+    """Revisions that are a multiple of it are retained too; null: none."""
+    snapshots: int
+    """Snapshots of the thread."""
+    snapshots_removed: int
+    """How many of them would be removed."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Change(Answer):
     """A change that was committed."""
 
@@ -614,3 +1084,21 @@ class Me(Answer):
     """Globs of the namespaces that it may access; empty: all."""
     thread_prefixes: list[str]
     """Prefixes of the ids of the threads that it may access; empty: all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage(Answer):
+    """How much the workspace holds, as last measured, and its quotas."""
+
+    entries: int
+    """Number of entries."""
+    bytes: int
+    """Bytes of all values."""
+    threads: int
+    """Number of threads."""
+    messages: int
+    """Number of messages."""
+    measured_at: datetime | None
+    """When it was measured; null: never."""
+    limits: dict[str, int | None]
+    """The quotas of `entries`, `bytes` and `threads`; null: unlimited."""

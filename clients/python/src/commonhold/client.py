@@ -17,9 +17,11 @@ from commonhold import arguments
 from commonhold.answers import Entry, Namespace
 from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line, reply_of
 from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
+from commonhold.compactions import Compactions
 from commonhold.dispatches import Dispatches
-from commonhold.entries import Entries, Filters, Namespaces, query_of, register_namespace
+from commonhold.entries import Entries, Filters, query_of
 from commonhold.keys import Profile, encode, profile_of
+from commonhold.namespaces import Namespaces, register_namespace
 from commonhold.problems import ClientClosed, InvalidArgument, VersionConflict
 from commonhold.profiles import (
     ATTEMPTS,
@@ -31,6 +33,7 @@ from commonhold.profiles import (
     settle_steps,
 )
 from commonhold.reading import Page
+from commonhold.reverts import Reverts
 from commonhold.runs import Runs, Tickets
 from commonhold.shapes import schema_of
 from commonhold.state_keys import Plugins, StateKeys
@@ -163,6 +166,8 @@ class _Client(Entries[S]):
         self.dispatches: Dispatches[S] = Dispatches(client)
         self.state_keys: StateKeys[S] = StateKeys(client)
         self.plugins: Plugins[S] = Plugins(client)
+        self.compactions: Compactions[S] = Compactions(client)
+        self.reverts: Reverts[S] = Reverts(client)
 
     @classmethod
     def from_env(cls, **options: Unpack[Options]) -> Self:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from commonhold import arguments
-from commonhold.answers import ClaimedDispatch, Dispatch
+from commonhold.answers import ClaimedDispatch, Cleared, Dispatch, Replayed
 from commonhold.calls import Call, Listing, given, polling, segment
 from commonhold.reading import Page, page_of
 from commonhold.threads import thread_path
@@ -108,6 +108,44 @@ def replay_dispatch(dispatch_id: str) -> Call[Dispatch]:
     )
 
 
+def _dead_letters(
+    verb: str, thread_id: str | None, agent_id: str | None, dry_run: bool, reason: str
+) -> dict[str, Any]:
+    """The arguments of a call on all dead letters that the filters select."""
+    return {
+        "method": "POST",
+        "path": f"/dispatches/{verb}",
+        "query": given(dry_run=dry_run or None),
+        "body": given(thread_id=thread_id, agent_id=agent_id),
+        "headers": {"Change-Reason": reason},
+    }
+
+
+def clear_dead_letters(
+    *,
+    thread_id: str | None = None,
+    agent_id: str | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[Cleared]:
+    """Delete the dead letters of a thread or agent, or without filters all of the workspace. It cannot be
+    undone. With `dry_run` only count. Needs the role admin."""
+    return Call(read=Cleared.read, **_dead_letters("clear", thread_id, agent_id, dry_run, reason))
+
+
+def replay_dead_letters(
+    *,
+    thread_id: str | None = None,
+    agent_id: str | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[Replayed]:
+    """Enqueue the dead letters of a thread or agent again, or without filters all of the workspace. Their
+    attempts are counted from zero. Those whose `dedupe_key` an open dispatch or a newer dead letter has
+    are left out. With `dry_run` only count."""
+    return Call(read=Replayed.read, **_dead_letters("replay", thread_id, agent_id, dry_run, reason))
+
+
 def read_dispatch(dispatch_id: str) -> Call[Dispatch]:
     """One dispatch, with its payload and status."""
     return Call("GET", f"/dispatches/{segment('dispatch_id', dispatch_id)}", Dispatch.read)
@@ -143,6 +181,8 @@ class Dispatches(Group[S]):
     extend = Verb(extend)
     cancel = Verb(cancel_dispatch)
     replay = Verb(replay_dispatch)
+    clear_dead = Verb(clear_dead_letters)
+    replay_dead = Verb(replay_dead_letters)
     get = Verb(read_dispatch)
     list = Verb(list_dispatches)
     interrupt = Verb(interrupt)

@@ -1,28 +1,31 @@
-"""Calls on namespaces and their entries. A namespace is a name or a ProfileKey, a key a str or a
-StateScope."""
+"""Calls on entries. A namespace is a name or a ProfileKey, a key a str or a StateScope."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
 from commonhold import arguments
 from commonhold.answers import (
+    Attribution,
+    AuditRow,
     BatchResult,
     Change,
     Diff,
     Entry,
+    EntryReader,
     EntryRow,
     EntryVersion,
     Hit,
     Me,
-    Namespace,
+    Redaction,
+    Restoration,
+    Usage,
 )
-from commonhold.calls import NOTHING, Call, Listing, given, polling, segment
+from commonhold.calls import Call, Listing, given, polling, segment
 from commonhold.keys import AnyKey, StateScope, name_of
-from commonhold.problems import Forbidden, InvalidArgument, NotRegistered
+from commonhold.problems import InvalidArgument
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
@@ -39,7 +42,8 @@ _MEDIA: dict[PatchKind, str] = {
 }
 
 
-def _name(namespace: Where) -> str:
+def namespace_segment(namespace: Where) -> str:
+    """A namespace as one segment of a path."""
     return segment("namespace", name_of(namespace))
 
 
@@ -48,18 +52,18 @@ def _key(key: Key) -> str:
 
 
 def _path(verb: str, namespace: Where, key: Key) -> str:
-    return f"/{verb}/{_name(namespace)}/{_key(key)}"
+    return f"/{verb}/{namespace_segment(namespace)}/{_key(key)}"
 
 
-def _guard(if_version: int | None, reason: str, **others: str | None) -> dict[str, str | None]:
-    """`if_version` 0: only if it does not exist."""
+def guard(if_version: int | None, reason: str, **others: str | None) -> dict[str, str | None]:
+    """The headers of a write. `if_version` 0: only if it does not exist."""
     expected = arguments.version("if_version", if_version)
     match = None if expected is None else f'"{expected}"'
     return {"If-Match": match, "Change-Reason": reason, **others}
 
 
-def _nothing(_: Any) -> None:
-    return None
+def nothing(_: Any) -> None:
+    """Of a response without content."""
 
 
 def get_entry(
@@ -97,7 +101,7 @@ def put_entry(
     version."""
     tagged = None if tags is None else arguments.texts("tags", tags)
     body = {"value": value, **given(ttl_seconds=ttl_seconds, tags=tagged, pinned=pinned)}
-    headers = _guard(
+    headers = guard(
         if_version,
         reason,
         **{
@@ -130,7 +134,7 @@ def patch_entry(
         _path("state", namespace, key),
         Entry.read,
         body=patch,
-        headers=_guard(if_version, reason),
+        headers=guard(if_version, reason),
         media_type=_MEDIA[kind],
     )
 
@@ -162,8 +166,8 @@ def delete_entry(
     namespace: Where, key: Key, *, if_version: int | None = None, reason: str = ""
 ) -> Call[None]:
     """Delete an entry. A repetition changes nothing. History and the version counter are kept."""
-    headers = _guard(if_version, reason)
-    return Call("DELETE", _path("state", namespace, key), _nothing, headers=headers)
+    headers = guard(if_version, reason)
+    return Call("DELETE", _path("state", namespace, key), nothing, headers=headers)
 
 
 def list_entries(
@@ -193,7 +197,7 @@ def list_entries(
         before=before,
         **page,
     )
-    return Call("GET", f"/state/{_name(namespace)}", page_of(EntryRow.read), query)
+    return Call("GET", f"/state/{namespace_segment(namespace)}", page_of(EntryRow.read), query)
 
 
 def list_key(key: Key, *, values: bool = False, **page: Unpack[Listing]) -> Call[Page[EntryRow]]:
@@ -227,7 +231,7 @@ def clear_entries(
     With `dry_run` only count."""
     return Call(
         "DELETE",
-        f"/state/{_name(namespace)}",
+        f"/state/{namespace_segment(namespace)}",
         dict,
         {"dry_run": dry_run, **given(prefix=prefix, scope_kind=scope_kind, limit=limit)},
         headers={"Change-Reason": reason},
@@ -260,8 +264,79 @@ def restore_entry(
         _path("restore", namespace, key),
         Entry.read,
         body={"version": version},
-        headers=_guard(if_version, reason),
+        headers=guard(if_version, reason),
     )
+
+
+def blame_entry(namespace: Where, key: Key) -> Call[Page[Attribution]]:
+    """Who set each part of the current value, in which version and run: one item for each part, all on one
+    page. What history compaction removed is attributed to the oldest kept version."""
+    return Call("GET", _path("blame", namespace, key), page_of(Attribution.read))
+
+
+def list_readers(
+    namespace: Where,
+    key: Key,
+    *,
+    version: int | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[Page[EntryReader]]:
+    """The steps of runs that reported the entry in `reads` of a commit, the newest version first.
+    `version`: only reads of that version (0: of its absence)."""
+    query = given(version=arguments.version("version", version), limit=limit, cursor=cursor)
+    return Call("GET", _path("reads", namespace, key), page_of(EntryReader.read), query)
+
+
+def restore_entries(
+    *,
+    at: datetime,
+    namespace: Where | None = None,
+    key: Key | None = None,
+    prefix: str | None = None,
+    scope_kind: str | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[Restoration]:
+    """Give the entries that all filters select, one of which is required, the values that they had at the
+    time `at`, as new versions: all of them or none, at most 10,000 entries that were written since. Entries
+    that did not exist then are deleted. Those whose old value is not kept, or does not satisfy the current
+    schema, are left as they are and counted in `refused`. With `dry_run` only count."""
+    body = given(
+        at=arguments.parameter("at", at),
+        namespace=None if namespace is None else name_of(namespace),
+        key=None if key is None else arguments.name("key", key),
+        prefix=prefix,
+        scope_kind=scope_kind,
+    )
+    return Call(
+        "POST",
+        "/restore",
+        Restoration.read,
+        given(dry_run=dry_run or None),
+        body=body,
+        headers={"Change-Reason": reason},
+    )
+
+
+def redact_entry(
+    namespace: Where,
+    key: Key,
+    *,
+    reason: str,
+    pointers: Sequence[str] | None = None,
+    dry_run: bool = False,
+) -> Call[Redaction]:
+    """Remove the parts at `pointers`, or the whole value, from every version, permanently.
+    `{"$redacted": true}` takes their place. With `dry_run` only count. Needs the role admin. Raises Invalid if
+    a pointer leads to nothing in all versions, NotFound if there was no such entry."""
+    body = given(
+        reason=arguments.name("reason", reason),
+        pointers=None if pointers is None else arguments.texts("pointers", pointers),
+        versions="all",
+    )
+    query = given(dry_run=dry_run or None)
+    return Call("POST", _path("redact", namespace, key), Redaction.read, query, body=body)
 
 
 def run_batch(
@@ -314,89 +389,40 @@ def search_entries(
     return Call("POST", "/search", page_of(Hit.read), body=body, keyed=False)
 
 
-def list_namespaces(
-    *, prefix: str | None = None, plugin: str | None = None, **page: Unpack[Listing]
-) -> Call[Page[Namespace]]:
-    """Registered namespaces, by name: all, or only those of a plugin."""
-    return Call(
-        "GET",
-        "/namespaces",
-        page_of(Namespace.read),
-        given(prefix=prefix, plugin=plugin, **page),
-    )
-
-
-def get_namespace(namespace: Where) -> Call[Namespace]:
-    """One namespace, with its schema, default and settings. Raises NotRegistered."""
-    return Call("GET", f"/namespaces/{_name(namespace)}", Namespace.read)
-
-
-@contextmanager
-def registering(missing: NotRegistered) -> Iterator[None]:
-    """Around the registration of the namespace that a call needs. Raises NotRegistered if the token
-    may not register it: Forbidden would name a role that the call itself does not need."""
-    try:
-        yield
-    except Forbidden as refused:
-        hint = (
-            "This token may not register the namespace. Register it once with a token of the role admin. "
-            "If it is registered, check the spelling, the workspace of the token and the token's limits."
-        )
-        raise NotRegistered({**missing.document, "hint": hint}) from refused
-
-
-def register_namespace(
-    name: Where,
-    *,
-    schema: Any = None,
-    default: Any = NOTHING,
-    description: str | None = None,
-    plugin: str | None = None,
-    ttl_seconds: int | None = None,
-    max_value_bytes: int | None = None,
-    history: Mapping[str, int | None] | None = None,
-    tracked: bool | None = None,
-    replace: bool = False,
-    if_version: int | None = None,
-    reason: str = "",
-) -> Call[Namespace]:
-    """Register, or accept what is registered, unchanged, if its schema and default are compatible:
-    the same except for optional fields; else SchemaConflict. The other settings are used only when
-    the namespace is created. With `replace` everything is replaced, and the last of several programs
-    wins; `if_version` is the schema version to replace (0: not registered), else VersionConflict."""
-    body = given(
-        schema=schema,
-        description=description,
-        plugin=plugin,
-        ttl_seconds=ttl_seconds,
-        max_value_bytes=max_value_bytes,
-        history=history,
-        tracked=tracked,
-    )
-    if default is not NOTHING:
-        body["default"] = default
-    path = f"/namespaces/{_name(name)}"
-    query = {} if replace else {"if_exists": "accept"}
-    headers = _guard(if_version, reason)
-    return Call("PUT", path, Namespace.read, query, body=body, headers=headers)
-
-
-def unregister_namespace(
-    namespace: Where, *, entries: Literal["retain", "delete"] | None = None, reason: str = ""
-) -> Call[None]:
-    """Unregister. With live entries it needs `entries`: retain leaves them, unreadable."""
-    return Call(
-        "DELETE",
-        f"/namespaces/{_name(namespace)}",
-        _nothing,
-        given(entries=entries),
-        headers={"Change-Reason": reason},
-    )
-
-
 def read_me() -> Call[Me]:
     """The token of the client, and its permissions."""
     return Call("GET", "/me", Me.read)
+
+
+def read_usage() -> Call[Usage]:
+    """How much the workspace holds, as a worker measured it at `measured_at`, and its quotas."""
+    return Call("GET", "/usage", Usage.read)
+
+
+def list_audit(
+    *,
+    namespace: Where | None = None,
+    key: Key | None = None,
+    thread_id: str | None = None,
+    run_id: str | None = None,
+    action: str | None = None,
+    request_id: str | None = None,
+    actor: str | None = None,
+    **page: Unpack[Listing],
+) -> Call[Page[AuditRow]]:
+    """Every write of the workspace, the newest first. `action` may be a glob, such as "entry.*". With
+    filters, a page may have fewer items than `limit`, or none: use `every`. Needs the role admin."""
+    query = given(
+        namespace=None if namespace is None else name_of(namespace),
+        key=key,
+        thread_id=thread_id,
+        run_id=run_id,
+        action=action,
+        request_id=request_id,
+        actor=actor,
+        **page,
+    )
+    return Call("GET", "/audit", page_of(AuditRow.read), query)
 
 
 class Filters(TypedDict, total=False):
@@ -446,17 +472,14 @@ class Entries(Group[S]):
     clear = Verb(clear_entries)
     history = Verb(read_history)
     diff = Verb(diff_entry)
+    blame = Verb(blame_entry)
+    readers = Verb(list_readers)
     restore = Verb(restore_entry)
+    restore_entries = Verb(restore_entries)
+    redact = Verb(redact_entry)
     batch = Verb(run_batch)
     search = Verb(search_entries)
     changes = Verb(list_changes)
+    audit = Verb(list_audit)
     me = Verb(read_me)
-
-
-class Namespaces(Group[S]):
-    """The namespaces of the workspace, each with its schema and default value."""
-
-    list = Verb(list_namespaces)
-    get = Verb(get_namespace)
-    register = Verb(register_namespace)
-    unregister = Verb(unregister_namespace)
+    usage = Verb(read_usage)

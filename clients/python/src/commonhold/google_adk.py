@@ -28,8 +28,9 @@ from commonhold.answers import Entry, Message, Thread
 from commonhold.calls import join_id, random_id
 from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
-from commonhold.entries import register_namespace, registering, run_batch
+from commonhold.entries import run_batch
 from commonhold.keys import StateScope
+from commonhold.namespaces import register_namespace, registering
 from commonhold.problems import Conflict, Gone, NotFound, NotRegistered, TooLarge, VersionConflict
 from commonhold.threads import Threads
 

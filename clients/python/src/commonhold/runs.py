@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal, Unpack
 
 from commonhold import arguments
-from commonhold.answers import Committed, ItemResult, Run, Ticket
+from commonhold.answers import Committed, ItemResult, Knowledge, Run, RunRead, Ticket
 from commonhold.calls import Call, JsonObject, Listing, given, polling, segment
 from commonhold.reading import Page, page_of
 from commonhold.threads import item_results, thread_path
@@ -200,6 +200,35 @@ def tickets_of_run(run_id: str, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
     return Call("GET", _run(run_id, "/tickets"), page_of(Ticket.read), query)
 
 
+def read_knowledge(
+    run_id: str,
+    *,
+    step: int | None = None,
+    revision: int | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[Knowledge]:
+    """What the run could see when it committed a step: the state of the thread and the entries of the
+    run's scopes. `step`: which revision of the run, from 1 (the newest if absent), or `revision`: which of the
+    thread. The entries are `items`, `limit` of them; `cursor=….next_cursor` reads the others."""
+    query = given(
+        step=arguments.version("step", step),
+        revision=arguments.version("revision", revision),
+        limit=limit,
+        cursor=cursor,
+    )
+    return Call("GET", _run(run_id, "/knowledge"), Knowledge.read, query)
+
+
+def list_run_reads(
+    run_id: str, *, stale: bool | None = None, **page: Unpack[Listing]
+) -> Call[Page[RunRead]]:
+    """The versions of entries that the run's commits reported in `reads`, the newest first. `stale`: only
+    versions that are not current now, or were not when the step was committed."""
+    query = given(stale=stale, **page)
+    return Call("GET", _run(run_id, "/reads"), page_of(RunRead.read), query)
+
+
 class Runs(Group[S]):
     """Runs of threads: start them, commit steps, and hold their lease."""
 
@@ -216,6 +245,8 @@ class Runs(Group[S]):
     release_lease = Verb(release_lease)
     resume = Verb(resume_run)
     tickets = Verb(tickets_of_run)
+    knowledge = Verb(read_knowledge)
+    reads = Verb(list_run_reads)
 
 
 def read_ticket(ticket_id: str, *, wait: float = 0) -> Call[Ticket]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
 from commonhold import arguments
-from commonhold.answers import StateKey
+from commonhold.answers import Plugin, StateKey
 from commonhold.calls import Call, JsonObject, Listing, given, segment
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
@@ -96,9 +96,15 @@ def list_plugins(**page: Unpack[Listing]) -> Call[Page[dict[str, Any]]]:
     return Call("GET", "/plugins", page_of(dict), given(**page))
 
 
+def get_plugin(name: str) -> Call[Plugin]:
+    """One plugin, with its state keys and namespaces as they are now. NotFound: it is not installed."""
+    return Call("GET", f"/plugins/{segment('name', name)}", Plugin.read)
+
+
 class Plugins(Group[S]):
     """Install and uninstall plugins: sets of state keys and namespaces."""
 
     install = Verb(install_plugin)
     uninstall = Verb(uninstall_plugin)
+    get = Verb(get_plugin)
     list = Verb(list_plugins)

@@ -8,11 +8,14 @@ from typing import Any, Literal, Unpack
 from commonhold import arguments
 from commonhold.answers import (
     Appended,
+    Compaction,
+    CompactionPreview,
     Context,
     Diff,
     ItemResult,
     Message,
     Snapshot,
+    SnapshotPreview,
     Thread,
 )
 from commonhold.calls import Call, JsonObject, Listing, given, segment
@@ -260,6 +263,34 @@ def import_state(
     )
 
 
+def preview_compaction(
+    thread_id: str, *, kind: Literal["context", "snapshot"] | None = None
+) -> Call[CompactionPreview | SnapshotPreview]:
+    """What a compaction would do now: a CompactionPreview of the context, whose sizes are in estimated
+    tokens, or with `kind` "snapshot" a SnapshotPreview."""
+    return Call(
+        "GET",
+        thread_path(thread_id, "/compactions"),
+        SnapshotPreview.read if kind == "snapshot" else CompactionPreview.read,
+        given(kind=kind),
+    )
+
+
+def request_compaction(
+    thread_id: str, *, kind: Literal["context", "snapshot"] | None = None, reason: str = ""
+) -> Call[Compaction]:
+    """Summarize messages of the context, or with `kind` "snapshot" remove old snapshots, which cannot be
+    undone and needs the role admin. A worker does it: read `compactions.get(id)` until `finished_at` is set.
+    If a compaction of this kind is queued or running already, that one is returned."""
+    return Call(
+        "POST",
+        thread_path(thread_id, "/compactions"),
+        Compaction.read,
+        body=given(kind=kind),
+        headers={"Change-Reason": reason},
+    )
+
+
 def _if_match(argument: str, value: int | None) -> dict[str, str | None]:
     number = arguments.version(argument, value)
     return {"If-Match": None if number is None else f'"{number}"'}
@@ -283,3 +314,5 @@ class Threads(Group[S]):
     diff = Verb(diff_revisions)
     restore = Verb(restore_revision)
     import_state = Verb(import_state)
+    preview_compaction = Verb(preview_compaction)
+    compact = Verb(request_compaction)

@@ -25,7 +25,6 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from commonhold.calls import random_id
 from commonhold.client import Options, from_environment
-from commonhold.entries import register_namespace
 from commonhold.langgraph.copying import ThreadCopy
 from commonhold.langgraph.layout import (
     PAGE,
@@ -66,6 +65,7 @@ from commonhold.langgraph.pages import (
 from commonhold.langgraph.reading import CheckpointReader, config_of, configurable_of
 from commonhold.langgraph.segments import delete_folded, fold, is_due, read_segments
 from commonhold.langgraph.wire import ClientPair, Connected, Plan
+from commonhold.namespaces import register_namespace
 from commonhold.problems import Conflict, Forbidden, NotFound
 from commonhold.threads import create_thread, delete_thread, read_thread
 

@@ -37,13 +37,13 @@ from commonhold.entries import (
     get_entry,
     list_entries,
     put_entry,
-    register_namespace,
     run_batch,
     update_entry,
 )
 from commonhold.langgraph.operations import read_entries
 from commonhold.langgraph.packing import escape
 from commonhold.langgraph.wire import ClientPair, Connected, Plan
+from commonhold.namespaces import register_namespace
 from commonhold.problems import InvalidArgument, VersionConflict
 
 MAX_KEY_BYTES: Final = 512

@@ -14,8 +14,8 @@ from typing import Any, Self, TypeVar
 
 from commonhold.calls import Call, Sleep
 from commonhold.client import AsyncCommonhold, Commonhold, Options
-from commonhold.entries import registering
 from commonhold.langgraph.joining import AsyncJoiner, Joiner, StoreEntries
+from commonhold.namespaces import registering
 from commonhold.problems import CommonholdError, NotRegistered
 
 R = TypeVar("R")

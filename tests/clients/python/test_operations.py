@@ -1,0 +1,250 @@
+"""Provenance, restores, compactions, reverts and dead letters through the client, against a real server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from commonhold import (
+    AsyncCommonhold,
+    Commonhold,
+    Compaction,
+    CompactionPreview,
+    Compactions,
+    Conflict,
+    Invalid,
+    InvalidArgument,
+    NotFound,
+    Reverts,
+    SnapshotPreview,
+)
+
+from state_admin import models
+from state_admin.services import compaction_jobs, revert_jobs
+from tests.builders import Person
+from tests.clients.python.conftest import SWIFT
+from tests.loops import run
+from tests.project.running import Running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def notes(state: Commonhold) -> Commonhold:
+    state.namespaces.register("notes", history={"keep_last": 1})
+    return state
+
+
+@pytest.fixture
+def talk(state: Commonhold) -> Commonhold:
+    """A thread whose context is worth a summary, and a run of it."""
+    state.threads.create("t/1", compaction_policy={"min_gain_tokens": 0, "min_recent_messages": 2})
+    for n in range(8):
+        state.threads.append(
+            "t/1",
+            {"role": "user", "content": f"question {n}"},
+            {"role": "assistant", "content": "many trains " * 200},
+        )
+    return state
+
+
+def test_blame__parts_of_a_value__name_their_versions(notes: Commonhold) -> None:
+    notes.put("notes", "a/b", {"n": 1, "m": 1}, reason="first")
+    notes.patch("notes", "a/b", {"n": 2}, reason="second")
+    found = {each.pointer: (each.version, each.reason) for each in notes.blame("notes", "a/b")}
+    assert found == {"": (1, "first"), "/n": (2, "second")}
+    assert [each.at.tzinfo for each in notes.every(notes.blame("notes", "a/b"))] == [UTC, UTC]
+
+
+def test_reads__reported_by_commits__are_listed_by_entry_and_by_run(notes: Commonhold) -> None:
+    notes.put("notes", "k", 1)
+    notes.threads.create("t1")
+    notes.runs.start("t1", "r1", agent_id="planner")
+    for version in (0, 1):
+        read = {"namespace": "notes", "key": "k", "version": version}
+        notes.runs.commit("r1", messages=[{"role": "user", "content": "x"}], reads=[read])
+    notes.put("notes", "k", 2)
+    readers = notes.readers("notes", "k", limit=1)
+    assert [(each.run_id, each.version) for each in notes.every(readers)] == [("r1", 1), ("r1", 0)]
+    assert [each.agent_id for each in notes.readers("notes", "k", version=0)] == ["planner"]
+    reads = notes.every(notes.runs.reads("r1", limit=1, order="asc"))
+    assert [(each.version, each.stale) for each in reads] == [(0, True), (1, True)]
+    assert len(notes.runs.reads("r1", stale=True)) == 2
+
+
+def test_knowledge__of_a_step__has_the_entries_of_that_time(notes: Commonhold) -> None:
+    notes.put("notes", "thread::t1", "then")
+    notes.threads.create("t1")
+    notes.runs.start("t1", "r1")
+    notes.runs.commit("r1", messages=[{"role": "user", "content": "x"}])
+    notes.put("notes", "thread::t1", "now")
+    known = notes.runs.knowledge("r1")
+    (entry,) = known.items
+    assert (entry.value, entry.version, entry.current_version) == ("then", 1, 2)
+    assert known.state is not None
+    assert known.state.revision == known.revision
+    assert notes.runs.knowledge("r1", revision=known.revision, limit=1).step == known.step
+
+
+def test_restore_entries__to_a_moment__writes_the_old_values(notes: Commonhold) -> None:
+    moment = notes.put("notes", "a", 1).updated_at
+    assert moment is not None
+    notes.put("notes", "a", 2)
+    notes.put("notes", "b", 1)
+    tried = notes.restore_entries(at=moment, namespace="notes", dry_run=True)
+    assert (tried.changed, tried.deleted, notes.get("notes", "a").value) == (1, 1, 2)
+    done = notes.restore_entries(at=moment, namespace="notes", reason="undo")
+    assert [each["action"] for each in done.first] == ["change", "delete"]
+    assert notes.get("notes", "a").value == 1
+    assert notes.history("notes", "a").items[0].reason == "undo"
+    assert not notes.get("notes", "b").exists
+
+
+def test_redact__parts__are_gone_from_every_version(notes: Commonhold) -> None:
+    notes.put("notes", "k", {"secret": "x", "n": 1})
+    notes.put("notes", "k", {"secret": "x", "n": 2})
+    found = notes.redact("notes", "k", pointers=["/secret"], reason="leak", dry_run=True)
+    assert (found.rewritten, notes.get("notes", "k").value["secret"]) == (2, "x")
+    notes.redact("notes", "k", pointers=["/secret"], reason="leak")
+    assert notes.get("notes", "k", at_version=1).value["secret"] == {"$redacted": True}
+    with pytest.raises(Invalid):
+        notes.redact("notes", "k", pointers=[], reason="leak")
+    notes.redact("notes", "k", reason="all of it")
+    assert notes.get("notes", "k").value == {"$redacted": True}
+
+
+def test_audit_and_usage__of_the_workspace__are_read(notes: Commonhold) -> None:
+    for key in ("a", "b"):
+        notes.put("notes", key, 1, reason="why")
+    rows = list(notes.every(notes.audit(namespace="notes", action="entry.*", limit=1)))
+    assert [(each.key, each.action, each.reason) for each in rows] == [
+        ("b", "entry.put", "why"),
+        ("a", "entry.put", "why"),
+    ]
+    assert notes.audit(request_id=rows[0].request_id, key="b").items == rows[:1]
+    usage = notes.usage()
+    assert (usage.limits.keys() >= {"entries", "bytes"}, usage.messages) == (True, 0)
+
+
+def run_job(requested: Compaction) -> str:
+    return str(compaction_jobs.run_compaction(requested.id))
+
+
+def test_compaction__of_a_context__is_previewed_done_and_undone(talk: Commonhold) -> None:
+    preview = talk.threads.preview_compaction("t/1")
+    assert isinstance(preview, CompactionPreview)
+    assert preview.would_fold is not None
+    requested = talk.threads.compact("t/1", reason="tidy")
+    assert (requested.status, requested.kind, requested.reason) == ("queued", "context", "tidy")
+    assert run_job(requested) == "done"
+    done = talk.compactions.get(requested.id)
+    assert (done.status, done.to_seq) == ("done", preview.would_fold["boundary_seq"])
+    folded = list(talk.every(talk.compactions.messages(done.id, limit=3)))
+    assert [each.seq for each in folded] == list(range(1, (done.to_seq or 0) + 1))
+    assert talk.compactions.undo(done.id, reason="no").status == "undone"
+    with pytest.raises(Conflict):
+        talk.compactions.undo(done.id)
+
+
+def test_compaction__cancelled__can_be_requested_again(talk: Commonhold) -> None:
+    first = talk.threads.compact("t/1")
+    assert talk.compactions.cancel(first.id).status == "cancelled"
+    again = talk.compactions.retry(first.id, reason="still needed")
+    assert (again.status, again.id == first.id) == ("queued", False)
+    listed = talk.every(talk.compactions.list(thread_id="t/1", kind="context", limit=1))
+    assert [each.id for each in listed] == [again.id, first.id]
+    with pytest.raises(Conflict):
+        talk.compactions.retry(again.id)
+
+
+def test_compaction__of_snapshots_and_history__is_previewed_and_requested(
+    talk: Commonhold, notes: Commonhold
+) -> None:
+    assert isinstance(talk.threads.preview_compaction("t/1", kind="snapshot"), SnapshotPreview)
+    assert talk.threads.compact("t/1", kind="snapshot").kind == "snapshot"
+    for n in (1, 2):
+        notes.put("notes", "k", n)
+    assert notes.namespaces.preview_compaction("notes").rows_removed == 1
+    requested = notes.namespaces.compact("notes", reason="old")
+    assert (requested.kind, requested.namespace, requested.reason) == ("history", "notes", "old")
+
+
+def test_revert__of_a_request__is_tried_requested_and_reported(notes: Commonhold) -> None:
+    operations: Any = [{"op": "put", "namespace": "notes", "key": k, "value": 1} for k in "ab"]
+    notes.batch(operations)
+    wrong = notes.history("notes", "a").items[0].request_id
+    notes.put("notes", "b", "mine")
+    tried = notes.reverts.request(wrong, dry_run=True)
+    assert (tried.status, tried.reverted, tried.skipped) == ("done", 1, 1)
+    requested = notes.reverts.request(wrong, reason="a mistake")
+    assert (requested.status, requested.request_id) == ("queued", wrong)
+    assert revert_jobs.run_revert(models.Revert.objects.get(public_id=requested.id).pk) == "done"
+    assert notes.reverts.get(requested.id).finished_at is not None
+    assert [each.key for each in notes.every(notes.reverts.skipped(requested.id))] == ["b"]
+    assert not notes.get("notes", "a").exists
+    assert [each.id for each in notes.reverts.list(request_id=wrong)] == [requested.id]
+    with pytest.raises(Conflict):
+        notes.reverts.cancel(requested.id)
+    second = notes.reverts.request(requested.id)
+    assert notes.reverts.cancel(second.id).status == "cancelled"
+
+
+def test_dead_letters__of_a_thread__are_replayed_and_cleared(state: Commonhold) -> None:
+    for thread in ("t1", "t2"):
+        state.threads.create(thread)
+        state.dispatches.enqueue(thread, 1, max_attempts=1)
+        (held,) = state.dispatches.claim(thread_id=thread)
+        assert state.dispatches.nack(held, "boom").status == "DeadLetter"
+    assert state.dispatches.replay_dead(thread_id="t1", dry_run=True).replayed == 1
+    assert state.dispatches.replay_dead(thread_id="t1").replayed == 1
+    assert state.dispatches.clear_dead(dry_run=True).matched == 1
+    assert state.dispatches.clear_dead(thread_id="t2", reason="done").deleted == 1
+    assert state.dispatches.list(status="DeadLetter").items == []
+
+
+def test_plugin__installed__is_read_with_its_parts(state: Commonhold) -> None:
+    state.plugins.install("team", state_keys=[{"key": "mood"}], namespaces=[{"name": "team"}])
+    found = state.plugins.get("team")
+    assert [each.key for each in found.state_keys] == ["mood"]
+    assert [each.name for each in found.namespaces] == ["team"]
+    with pytest.raises(NotFound):
+        state.plugins.get("other")
+
+
+def test_async_client__new_methods__are_awaited(
+    talk: Commonhold, web: Running, alice: Person
+) -> None:
+    async def work() -> None:
+        url = f"http://127.0.0.1:{web.port}"
+        async with AsyncCommonhold(url, alice.token, retries=SWIFT) as state:
+            requested = await state.threads.compact("t/1")
+            assert (await state.compactions.cancel(requested.id)).status == "cancelled"
+            listed = [each.id async for each in state.every(Compactions.list())]
+            assert listed == [requested.id]
+            assert (await state.send(Reverts.list())).items == []
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda to: to.redact("n", "k", reason=""), "reason must not be empty"),
+        (lambda to: to.redact("n", "k", reason="x", pointers="/a"), "pointers must be a list"),
+        (lambda to: to.readers("n", "k", version=-1), "version must be an int"),
+        (lambda to: to.blame("n", None), "key must be a str"),
+        (lambda to: to.restore_entries(at=None), "at must be a str"),
+        (lambda to: to.restore_entries(at=datetime.now(UTC), key=""), "key must not be empty"),
+        (lambda to: to.runs.knowledge("r", step=1.5), "step must be an int"),
+        (lambda to: to.runs.reads(None), "run_id must be a str"),
+        (lambda to: to.threads.compact(""), "thread_id must not be empty"),
+        (lambda to: to.compactions.get(None), "compaction_id must be a str"),
+        (lambda to: to.reverts.request(""), "request_id must not be empty"),
+        (lambda to: to.reverts.get(5), "revert_id must be a str"),
+        (lambda to: to.plugins.get(""), "name must not be empty"),
+    ],
+)
+def test_call__mistaken_argument__is_named(state: Any, call: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"^{message}"):
+        call(state)

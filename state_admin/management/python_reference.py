@@ -56,9 +56,11 @@ def render_python_reference(source: Path) -> str:
             elif isinstance(node, ast.FunctionDef):
                 functions[node.name] = node
     options = ast.get_docstring(classes["Options"]) or ""
+    joined = ast.get_docstring(classes["AsyncCommonhold"]) or ""
     parts = [
         _PREFACE,
         f"## The client\n\nThe options of `Commonhold.from_env`:\n{options}\n\n",
+        f"`AsyncCommonhold`:\n{joined}\n\n",
     ]
     typed = _methods(classes["ProfileAccess"])
     for name, node in {**_methods(classes["_Client"]), **_methods(classes["Commonhold"])}.items():

@@ -66,7 +66,7 @@ from commonhold.batches import (
 )
 from commonhold.calls import Call, Listing, Retries
 from commonhold.changes import AsyncWatch, Watch
-from commonhold.client import AsyncCommonhold, Commonhold, Options
+from commonhold.client import AsyncCommonhold, AsyncOptions, Commonhold, Options
 from commonhold.compactions import Compactions
 from commonhold.conversations import KV, Conversation, Kv
 from commonhold.dispatches import Dispatches
@@ -141,6 +141,7 @@ __all__ = [
     "Appended",
     "AppendedMessage",
     "AsyncCommonhold",
+    "AsyncOptions",
     "AsyncWatch",
     "Attribution",
     "AuditRow",

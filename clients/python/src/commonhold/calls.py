@@ -37,7 +37,8 @@ _AGAIN: Final = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True)
 class Call(Generic[R]):
-    """`read` converts the JSON of the response to the result (None if it has no content)."""
+    """`read` converts the JSON of the response to the result (None if it has no content). `operation`: the
+    operation of a batch with the same result, if there is one."""
 
     method: str
     path: str
@@ -48,6 +49,7 @@ class Call(Generic[R]):
     media_type: str = "application/json"
     keyed: bool = True
     wait: float = 0
+    operation: Mapping[str, str] | None = None
 
     def with_idempotency_key(self, key: str | None) -> Call[R]:
         """The same call with the key of the caller; None: with a random one for each exchange."""
@@ -139,7 +141,7 @@ def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exch
                 return _result(call, answer, decimals)
             problem = problem_in(answer, decimals=decimals)
             retry_after = problem.retry_after or 0.0
-            if last or not _is_transient(problem) or retry_after > retries.patience:
+            if last or not is_transient(problem) or retry_after > retries.patience:
                 raise problem
             yield Sleep(retry_after + retries.pause(attempt))
         else:
@@ -287,7 +289,8 @@ def _inject_trace(headers: dict[str, str]) -> None:
         TraceContextTextMapPropagator().inject(headers)
 
 
-def _is_transient(problem: Problem) -> bool:
+def is_transient(problem: Problem) -> bool:
+    """Whether the same request may succeed later."""
     return problem.status in _AGAIN or problem.document.get("type") == "/problems/in-flight"
 
 

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
+from typing import Any, ClassVar, Self, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakValueDictionary
 
 import httpx2
@@ -20,6 +20,7 @@ from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from commonhold.compactions import Compactions
 from commonhold.dispatches import Dispatches
 from commonhold.entries import Entries, Filters, query_of
+from commonhold.joined_reads import ReadJoiner
 from commonhold.keys import Profile, encode, profile_of
 from commonhold.namespaces import Namespaces, register_namespace
 from commonhold.problems import ClientClosed, InvalidArgument, VersionConflict
@@ -57,6 +58,13 @@ class Options(TypedDict, total=False):
     retries: Retries
     decimals: bool
     run_id: str
+
+
+class AsyncOptions(Options, total=False):
+    """`join_reads`: send reads of entries that are started in the same turn of the event loop in one request, see
+    AsyncCommonhold; and the members of Options."""
+
+    join_reads: bool
 
 
 class _Settings:
@@ -153,10 +161,12 @@ def from_environment() -> tuple[str, str]:
 class _Client(Entries[S]):
     """Base class of Commonhold and AsyncCommonhold."""
 
+    _OPTIONS: ClassVar[type[Options]] = Options
+
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
         client: Any = self  # which is an S
         super().__init__(client)
-        arguments.options(type(self).__name__, options, Options.__annotations__)
+        arguments.options(type(self).__name__, options, self._OPTIONS.__annotations__)
         self._settings = _Settings(url, token, **options)
         self._closed = False
         self.namespaces: Namespaces[S] = Namespaces(client)
@@ -344,11 +354,31 @@ class Commonhold(_Client["Commonhold"]):
 
 class AsyncCommonhold(_Client["AsyncCommonhold"]):
     """The client for asyncio. It has separate connections for each event loop, so programs that
-    call `asyncio.run` more than once may share a client, too."""
+    call `asyncio.run` more than once may share a client, too. Its options are those of Commonhold, and
+    `join_reads`.
 
-    def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
-        super().__init__(url, token, **options)
+    With `join_reads=True`, calls of `get` and `read` that are started in the same turn of the event loop, such
+    as those of one `asyncio.gather`, are sent as one batch of at most 1,000 operations. Each call has the
+    same result or exception as if it were sent alone, and the others continue if it is cancelled. Calls with
+    `at`, `at_version` or `wait` are not joined. The option is off by default, because it changes what can be
+    observed: all results of a batch arrive together, the server logs, measures and limits it as one request,
+    it has the trace of the call that was started first, and a Problem from a batch has no `request_id`."""
+
+    _OPTIONS = AsyncOptions
+
+    def __init__(self, url: str, token: str, **options: Unpack[AsyncOptions]) -> None:
+        shared: Any = dict(options)
+        join_reads = shared.pop("join_reads", False)
+        if not isinstance(join_reads, bool):
+            raise InvalidArgument(f"join_reads must be a bool, not {join_reads!r}")
+        super().__init__(url, token, **shared)
         self._of_loop: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
+        self._reads = ReadJoiner(self._send) if join_reads else None
+
+    @classmethod
+    def from_env(cls, **options: Unpack[AsyncOptions]) -> Self:
+        """See Commonhold.from_env."""
+        return cls(*from_environment(), **options)
 
     @property
     def _http(self) -> httpx2.AsyncClient:
@@ -366,6 +396,12 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
     async def send(self, call: Call[R], *, idempotency_key: str | None = None) -> R:
         """See Commonhold.send."""
         call = call.with_idempotency_key(idempotency_key)
+        if self._reads is not None and call.operation is not None:
+            joined: R = await self._reads.read(call)
+            return joined
+        return await self._send(call)
+
+    async def _send(self, call: Call[R]) -> R:
         steps = exchange(call, self._settings.retries, decimals=self._settings.decimals)
         came: Reply | httpx2.RequestError | None = None
         while True:

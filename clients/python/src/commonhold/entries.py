@@ -79,7 +79,10 @@ def get_entry(
     entry as of that version or time. `wait`: wait up to so many seconds (at most 30) for a version
     greater than `since`."""
     query = given(at_version=at_version, at=at, since=since, wait=polling(wait))
-    return Call("GET", _path("state", namespace, key), Entry.read, query, wait=wait)
+    path = _path("state", namespace, key)
+    same = {"op": "get", "namespace": name_of(namespace), "key": arguments.name("key", key)}
+    operation = None if query else same
+    return Call("GET", path, Entry.read, query, wait=wait, operation=operation)
 
 
 def put_entry(

@@ -31,6 +31,7 @@ FRAMEWORKS = {
     "docs/guides/ag-ui.md": "ag-ui",
     "docs/guides/agent-protocol.md": "agent-protocol",
     "docs/guides/ai-sdk.md": "ai-sdk",
+    "docs/guides/crewai.md": "crewai",
     "docs/guides/google-adk.md": "google_adk",
     "docs/guides/langgraph.md": "langgraph",
     "docs/guides/mcp.md": "mcp",

@@ -49,6 +49,7 @@ SOURCES = sorted(HOME.rglob("*.py"))
 FRAMEWORKS = {
     "openai_agents": {"agents"},
     "google_adk": {"google", "pydantic_core"},
+    "crewai": {"crewai", "pydantic_core"},
     "acp": {"acp"},
     "a2a": {"a2a", "google", "httpx", "starlette"},
     "langgraph": {"langgraph", "langchain_core"},

@@ -41,6 +41,7 @@ async def run_block_in_loop(path: str, name: str) -> None:
 
 
 def main() -> None:
+    sys.path[0] = ""  # as in an interactive interpreter: files that the page saves can be imported
     with os.fdopen(int(sys.argv[1]), "w") as results, asyncio.Runner() as runner:
         for line in sys.stdin:
             command = json.loads(line)

@@ -144,6 +144,7 @@ VERBS = {
     "config.rotate": "re-encrypted the config secrets",
     "erase": "erased",
     "workspace.change": "changed workspace",
+    "workspace.delete": "deleted workspace",
     "workspace.quota": "set the quotas of workspace",
     "workspace.import": "imported workspace",
     "workspace.freeze": "stopped writes to the workspace",

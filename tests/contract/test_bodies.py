@@ -156,7 +156,7 @@ def test_tool__wrong_argument__has_the_message_of_the_api(name: str) -> None:
     tool = TOOLS[name]
     whole = valid(inspect.type_info(tool.operation.body))
     compared = 0
-    for member in tool.body:
+    for member in {*tool.body} - {"id", "metadata"}:  # the service checks these
         for wrong in SCALARS:
             arguments = dict.fromkeys(tool.in_path, "x") | whole | {member: wrong}
             tool_errors = [

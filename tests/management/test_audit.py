@@ -45,10 +45,10 @@ TABLE: Final[dict[str, tuple[Arguments, set[str]]]] = {
     "upgrade": (lambda folder: ["--check"], set()),
     "verify_state": (lambda folder: ["--write", str(folder / "digests")], set()),
 }
-# Their audit has tests elsewhere: of moves, of authenticators. An era of the feed belongs to no workspace. The others
+# Their audit has tests elsewhere: of moves, of deletions, of authenticators. An era of the feed belongs to no workspace. The others
 # run a process, or write the documentation.
 OTHERS: Final = {
-    *("move_workspace", "reset_totp", "begin_feed_era"),
+    *("move_workspace", "delete_workspace", "reset_totp", "begin_feed_era"),
     *("beat", "serve", "web", "worker", "write_docs"),
 }
 

@@ -118,7 +118,7 @@ def test_delete__everyone__is_refused_at_once(acme: Person, bob: Person) -> None
     assert acme.api("GET", "/me").status_code == 401
     assert actor_of_user(acme.user) is None
     assert acme.browser().get("/").status_code == 403
-    assert listeners._find_ended_tokens({actor.id}) == {actor.id: "unauthenticated"}
+    assert listeners._find_live({actor.id}) == {}
     with pytest.raises(NotFound):
         find_workspace(replace(actor, operator=True), "acme")
     assert User.objects.filter(username="alice").exists()

@@ -23,7 +23,8 @@ from commonhold import arguments
 from commonhold.answers import Entry
 from commonhold.calls import Call
 from commonhold.client import Commonhold, from_environment
-from commonhold.entries import delete_entry, get_entry, register_namespace, registering, run_batch
+from commonhold.entries import delete_entry, get_entry, run_batch
+from commonhold.namespaces import register_namespace, registering
 from commonhold.problems import InvalidArgument, NotRegistered, VersionConflict
 
 R = TypeVar("R")

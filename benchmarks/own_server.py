@@ -135,11 +135,12 @@ class Commonhold(NamedTuple):
 
 
 @contextmanager
-def run_commonhold(**env: str) -> Iterator[Commonhold]:
+def run_commonhold(root: Path = ROOT, **env: str) -> Iterator[Commonhold]:
+    """Run the server of this checkout, or of another one with its own `.venv`."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="ch") as name:
         folder = Path(name)
-        child = start_commonhold(folder, port, **env)
+        child = start_commonhold(folder, port, root=root, **env)
         log = folder / "log"
         try:
             deadline = time.monotonic() + 90
@@ -154,7 +155,7 @@ def run_commonhold(**env: str) -> Iterator[Commonhold]:
 
 
 def start_commonhold(
-    folder: Path, port: int, command: str = "serve", **env: str
+    folder: Path, port: int, command: str = "serve", *, root: Path = ROOT, **env: str
 ) -> subprocess.Popen[bytes]:
     """Start a server, or one of its processes, with its data and its log in the folder."""
     ours = {
@@ -166,8 +167,8 @@ def start_commonhold(
     }
     with (folder / "log").open("wb") as output:
         return subprocess.Popen(
-            [sys.executable, "manage.py", command],
-            cwd=ROOT,
+            [sys.executable if root == ROOT else root / ".venv/bin/python", "manage.py", command],
+            cwd=root,
             env=os.environ | ours | env,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -247,8 +247,8 @@ def _version(entry: Entry) -> int:
 
 
 def _document(argument: str, value: Any) -> dict[str, Any]:
-    """By the names of the fields, as CrewAI reads it. What is no JSON as its text, as CrewAI's own
-    persistence stores it, so a SecretStr is stored masked."""
+    """The state as JSON, with the names of the fields as members, as CrewAI reads it. Values that are not JSON are
+    stored as text, as by CrewAI's own persistence, so a SecretStr is stored masked."""
     found = to_jsonable_python(value, by_alias=False, fallback=str)
     if not isinstance(found, dict):
         raise InvalidArgument(

@@ -23,8 +23,7 @@ _EXTRA: Final = (
 
 @dataclass(frozen=True)
 class Destination:
-    """The destination of the audit. `url` identifies it and contains no secret. `host`: also the
-    bucket of
+    """The destination of the audit. `url` identifies it and contains no secret. `host`: also the bucket of
     `s3`. `path`: the folder of `file`, the prefix of `s3`. `tls_ca`, `tls_cert`: names of files, empty
     for the defaults of the system. `endpoint`: the address of an S3 server, empty for AWS."""
 

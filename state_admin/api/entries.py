@@ -65,8 +65,11 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     def look() -> tuple[EntryView, bool]:
         """The entry, and whether the wait is over: it has a later version, or it is absent and the
         caller knows an earlier version than that of the deletion or expiry."""
-        last = entry_views.last_version(call.actor, namespace, key) if since else 0
-        entry = read()  # after `last`, so that an entry written meanwhile is not shown as absent
+        entry = read()
+        if entry.exists or not since:
+            return entry, entry.version > since
+        last = entry_views.last_version(call.actor, namespace, key)
+        entry = read()  # again, so that an entry written meanwhile is not shown as absent
         return entry, entry.version > since if entry.exists else last != since
 
     return long_polling.answer_news(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from django.http import HttpResponse
 
 from state_admin.contract import workspaces as contract
@@ -48,8 +47,7 @@ def delete_workspace(call: Endpoint, workspace: str) -> HttpResponse:
     )
     if not call.dry_run:
         return no_content()
-    contents = msgspec.convert(found, contract.WorkspaceContents, from_attributes=True)
-    return answer(contract.WorkspaceRemoval(would_delete=contents))
+    return answer(contract.WorkspaceRemoval(would_delete=found))
 
 
 @handles(contract.CREATE_WORKSPACE_TOKEN)

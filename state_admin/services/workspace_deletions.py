@@ -7,7 +7,7 @@ a crash. Background jobs leave the workspace out, as they do with a frozen one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
 from typing import Final
@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from state_admin.contract.workspaces import WorkspaceContents
 from state_admin.domain.access import Actor
 from state_admin.models import (
     ApiToken,
@@ -42,21 +43,9 @@ from .workspace_transfers import delete_rows
 
 log = structlog.get_logger()
 
-# The rows remain for so long, so that requests in progress can end, and no process has a token of the
+# The rows remain this long, so that requests in progress can end, and no process has a token of the
 # workspace in its cache any more. What they write is deleted with the other rows.
 _GRACE: Final = timedelta(seconds=10)
-
-
-@dataclass(frozen=True)
-class WorkspaceContents:
-    """What a workspace contains. `entries` and `threads` are exact up to 1,000 and otherwise those of the
-    last measurement (models/counts.py); `tokens` are the live ones, up to 10,000."""
-
-    entries: int
-    threads: int
-    tokens: int
-    members: int
-    webhooks: int
 
 
 def delete_workspace(
@@ -81,7 +70,7 @@ def delete_workspace(
         if (found.entries or found.threads) and contents != "delete":
             raise Conflict(
                 f"the workspace is not empty (entries: {found.entries:,}, threads: {found.threads:,})",
-                hint="Repeat it with contents=delete to delete them, too. They cannot be restored.",
+                hint="To delete the entries and threads, too, set contents=delete. They cannot be restored.",
             )
         _record(deleter, slug, found, reason)
         ApiToken.objects.filter(workspace=workspace).live().update(revoked_at=Now())
@@ -109,7 +98,7 @@ def _check(workspace: Workspace) -> None:
     if ApiToken.objects.filter(workspace=workspace, operator=True).live().exists():
         raise Conflict(
             "the workspace has an operator token, which manages all workspaces",
-            hint="Revoke it, or create it in another workspace.",
+            hint="Revoke the token. To keep an operator token, first create one in another workspace.",
         )
 
 

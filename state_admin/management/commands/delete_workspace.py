@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from msgspec.structs import asdict
 
 from state_admin.services.dry_runs import discard_writes
 from state_admin.services.errors import Problem
@@ -41,5 +42,5 @@ class Command(BaseCommand):
         except Problem as problem:
             raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
         begin = "Would delete" if options["dry_run"] else "Deleted"
-        counts = ", ".join(f"{name} {count:,}" for name, count in vars(found).items())
+        counts = ", ".join(f"{name} {count:,}" for name, count in asdict(found).items())
         self.stdout.write(f"{begin} the workspace {slug}: {counts}.")

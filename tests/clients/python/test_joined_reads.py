@@ -184,7 +184,7 @@ def test_gather__result_of_the_batch_only__is_read_alone(results: Any) -> None:
 def test_gather__more_than_the_operations_of_a_batch__are_several(
     use: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joined_reads, "MOST", 2)
+    monkeypatch.setattr(joined_reads, "MOST_OPERATIONS", 2)
 
     async def work(client: Counting) -> Any:
         return await asyncio.gather(*(client.get("notes", f"k{n}") for n in range(5)))

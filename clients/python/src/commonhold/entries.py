@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 from commonhold import arguments
 from commonhold.answers import (
@@ -32,7 +32,11 @@ from commonhold.verbs import Group, S, Verb
 Where: TypeAlias = str | AnyKey
 Key: TypeAlias = str | StateScope
 PatchKind: TypeAlias = Literal["merge", "json", "update"]
+T = TypeVar("T")
 
+# The limits of a batch: operations, and bytes, of which a request has at most 8 MiB.
+MOST_OPERATIONS: Final = 1000
+_MOST_SENT: Final = 7 * 1024 * 1024
 # For writes: requests a response without the value (RFC 7240).
 MINIMAL: Final = {"Prefer": "return=minimal"}
 _MEDIA: dict[PatchKind, str] = {
@@ -230,7 +234,7 @@ def clear_entries(
     reason: str = "",
 ) -> Call[dict[str, Any]]:
     """Delete every entry of a namespace, or those whose key begins with `prefix` or has this scope, all or
-    none, up to 100,000: `{matched, deleted}`. With `limit` at most so many: repeat until `deleted` is 0.
+    none, up to 100,000: `{matched, deleted}`. With `limit`, at most that many: repeat until `deleted` is 0.
     With `dry_run` only count."""
     return Call(
         "DELETE",
@@ -363,6 +367,21 @@ def run_batch(
         # Reads are safe to repeat.
         keyed=any(each.get("op") != "get" for each in sent),
     )
+
+
+def split_batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Batches in order, each within the limits of a request. `size_of`: the bytes that an item needs."""
+    chunk: list[T] = []
+    size = 0
+    for item in items:
+        weight = size_of(item)
+        if chunk and (size + weight > _MOST_SENT or len(chunk) == MOST_OPERATIONS):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(item)
+        size += weight
+    if chunk:
+        yield chunk
 
 
 def search_entries(

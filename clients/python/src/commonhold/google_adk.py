@@ -28,7 +28,7 @@ from commonhold.answers import Entry, Message, Thread
 from commonhold.calls import join_id, random_id
 from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
-from commonhold.entries import run_batch
+from commonhold.entries import MOST_OPERATIONS, run_batch
 from commonhold.keys import StateScope
 from commonhold.namespaces import register_namespace, registering
 from commonhold.problems import Conflict, Gone, NotFound, NotRegistered, TooLarge, VersionConflict
@@ -43,7 +43,6 @@ _UPDATED = "last_update_time"
 _READS = len(_PREFIX) + 1  # entries of a session: one per scope and its activity
 _MEMBER = "adk"
 _PAGE = 200
-_BATCH = 1000
 
 
 @dataclass(frozen=True)
@@ -279,8 +278,8 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         """The entries after all operations, which are stored together unless they are too many."""
         query = {"dry_run": True} if dry_run else {}
         entries = []
-        for start in range(0, len(operations), _BATCH):
-            chunk = operations[start : start + _BATCH]
+        for start in range(0, len(operations), MOST_OPERATIONS):
+            chunk = operations[start : start + MOST_OPERATIONS]
             call = replace(run_batch(chunk), query=query)
             try:
                 outcomes = await self._state.send(call)

@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from commonhold import documents
 from commonhold.answers import BatchResult
 from commonhold.client import Commonhold
-from commonhold.problems import BadRequest, Invalid
-
-_BATCH: Final = 1000
-# A request has at most 8 MiB. A line is longer than the operation that it becomes, except for its
-# `op` and `if_version`.
-_MOST_SENT: Final = 7 * 1024 * 1024
+from commonhold.entries import split_batches
+from commonhold.problems import BadRequest, Invalid, problem_of
 
 
 @dataclass
@@ -32,6 +28,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class _Line:
+    """A line to store. `size`: its bytes. The operation has fewer, except for `op` and `if_version`."""
+
     number: int
     size: int
     operation: dict[str, Any]
@@ -52,7 +50,8 @@ def import_entries(
     ValueError for a line that is not an exported entry.
     """
     counts = Counts()
-    for chunk in _chunks(_parse(lines, namespace, counts, replace=replace)):
+    parsed = _parse(lines, namespace, counts, replace=replace)
+    for chunk in split_batches(parsed, lambda line: line.size):
         operations = [line.operation for line in chunk]
         try:
             results = state.batch(operations, atomic=False, minimal=True, reason=reason)
@@ -107,19 +106,6 @@ def _seconds_until(moment: object, number: int) -> int:
     return math.ceil(left.total_seconds())
 
 
-def _chunks(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
-    chunk: list[_Line] = []
-    size = 0
-    for line in lines:
-        if chunk and (len(chunk) == _BATCH or size + line.size > _MOST_SENT):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(line)
-        size += line.size
-    if chunk:
-        yield chunk
-
-
 def _place(problem: BadRequest | Invalid, chunk: Sequence[_Line]) -> _Line | None:
     """The line of the operation that makes the whole batch invalid."""
     pointers = [problem.document.get("pointer"), *(each["pointer"] for each in problem.errors)]
@@ -144,10 +130,5 @@ def _count(
         counts.existing += 1
     else:
         counts.refused += 1
-        faults = (
-            f"{each['pointer'] or '/'} {each['message']}"
-            for each in result.problem.get("errors") or []
-        )
-        why = "; ".join([str(result.problem.get("detail") or result.problem.get("title")), *faults])
         at = f"{line.operation['namespace']}/{line.operation['key']}"
-        complain(f"line {line.number}: {at}: {why}")
+        complain(f"line {line.number}: {at}: {problem_of(result.status, result.problem)}")

@@ -2,8 +2,8 @@
 
 `asyncio.gather` starts all of its calls in one turn. The first of them schedules a function that runs after
 this turn and sends what has come together as batches. A batch is sent by a task of its own, so that a call
-that is cancelled leaves the others alone. What a batch cannot answer as a request of its own would is sent
-on its own by the call that waits for it.
+that is cancelled leaves the others alone. If the result in a batch can differ from
+that of a separate request, the call sends a separate request.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import copy
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from commonhold.answers import BatchResult, Entry
 from commonhold.calls import Call, is_transient
-from commonhold.entries import run_batch
+from commonhold.entries import MOST_OPERATIONS, run_batch
 from commonhold.problems import Problem, TooLarge, Unauthenticated, Unreachable, problem_of
-
-MOST: Final = 1000  # operations of a batch
 
 # None: the call must be sent on its own.
 Reply: TypeAlias = "asyncio.Future[Entry | None]"
@@ -55,8 +53,8 @@ class ReadJoiner:
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         reads = [each for each in self._waiting.pop(loop) if not each.reply.done()]
-        for first in range(0, len(reads), MOST):
-            part = reads[first : first + MOST]
+        for first in range(0, len(reads), MOST_OPERATIONS):
+            part = reads[first : first + MOST_OPERATIONS]
             if len(part) == 1:
                 part[0].reply.set_result(None)
                 continue

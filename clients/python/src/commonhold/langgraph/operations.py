@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from commonhold.answers import Entry, EntryRow
 from commonhold.calls import Call
-from commonhold.entries import MINIMAL, clear_entries, list_entries, put_entry, run_batch
+from commonhold.entries import (
+    MINIMAL,
+    clear_entries,
+    list_entries,
+    put_entry,
+    run_batch,
+    split_batches,
+)
 from commonhold.langgraph.joining import StoreEntries
 from commonhold.langgraph.layout import PAGE, Document, next_page
 from commonhold.langgraph.packing import Packed
 from commonhold.langgraph.wire import Plan
 from commonhold.problems import Invalid, TooLarge
 
-_BATCH: Final = 1000
 # The maximum bytes of values that are stored in the checkpoint, or in the writes of a task, itself.
 SMALL_TOGETHER: Final = 16 * 1024
-_MOST_SENT: Final = 7 * 1024 * 1024
 
 Operation = dict[str, Any]
 
@@ -66,19 +71,8 @@ def put_writes_together(
     return operations
 
 
-def split_batches(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """Batches in order, each within the limits of a request."""
-    chunk: list[Operation] = []
-    size = 0
-    for operation in operations:
-        weight = len(json.dumps(operation, ensure_ascii=False).encode())
-        if chunk and (size + weight > _MOST_SENT or len(chunk) == _BATCH):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(operation)
-        size += weight + 1
-    if chunk:
-        yield chunk
+def _size_of(operation: Operation) -> int:
+    return len(json.dumps(operation, ensure_ascii=False).encode()) + 1
 
 
 def repeatable(call: Call[Any]) -> Call[Any]:
@@ -133,7 +127,7 @@ def write(operations: Sequence[Operation], *, waits: bool = False) -> Plan[None]
     if is_plain and len(operations) == 1:
         yield StoreEntries(operations, store_entries, waits)
         return
-    chunks = list(split_batches(operations))
+    chunks = list(split_batches(operations, _size_of))
     for chunk in chunks:
         if is_plain and len(chunks) == 1:
             yield StoreEntries(chunk, store_entries, waits)

@@ -34,6 +34,7 @@ from commonhold.answers import Entry, EntryFacts, EntryRow
 from commonhold.calls import Sleep
 from commonhold.client import Options, from_environment
 from commonhold.entries import (
+    MOST_OPERATIONS,
     get_entry,
     list_entries,
     put_entry,
@@ -47,7 +48,6 @@ from commonhold.namespaces import register_namespace
 from commonhold.problems import InvalidArgument, VersionConflict
 
 MAX_KEY_BYTES: Final = 512
-_BATCH: Final = 1000
 _PAGE: Final = 200
 
 Namespace = tuple[str, ...]
@@ -342,8 +342,8 @@ def _lifetime(entry: EntryFacts) -> int | None:
 
 
 def _chunks(operations: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
-    for at in range(0, len(operations), _BATCH):
-        yield operations[at : at + _BATCH]
+    for at in range(0, len(operations), MOST_OPERATIONS):
+        yield operations[at : at + MOST_OPERATIONS]
 
 
 # Conditions, with the meaning that they have in LangGraph ----------------------------------------------------------------

@@ -149,8 +149,9 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     session_idle_seconds: Annotated[
         int,
         _doc(
-            "Seconds without a request after which a login ends; `0`: it ends only when it expires. Automatic "
-            "refreshes of an open page do not count. A login ends up to a tenth, at most 5 minutes, earlier.",
+            "Seconds without a request after which a session ends; `0`: it ends only when it expires. Automatic "
+            "refreshes of an open page do not count. A session can end early, by up to a tenth of this time or 5 "
+            "minutes, whichever is less.",
             ge=0,
             le=_MOST_SECONDS,
         ),

@@ -32,8 +32,8 @@ log = structlog.get_logger(__name__)
 # The longest wait for a response of a read replica when it is checked.
 CHECK_SECONDS = 2.0
 
-# How often in a row, during one statement, a server must not respond to a connection. Not once: the network
-# may have lost its packets.
+# After this many consecutive connections without a response, during one statement, the server counts as
+# hung. More than one, because the network may have lost the packets of a single connection.
 _MOST_UNANSWERED = 2
 
 # Cancels the statement of a backend only if it waits for standbys.

@@ -315,9 +315,9 @@ class ClearFilters(Query):
         Annotated[
             int,
             doc(
-                "Delete at most so many entries, in no particular order; `matched` is then at most "
-                "this number. Repeat the request until `deleted` is 0. Default: all that match, or "
-                "none if there are more than 100,000.",
+                "Delete at most this many entries, in no particular order; `matched` is then at most "
+                "this number. Repeat the request until `deleted` is 0. Default: all that match; "
+                "refused if there are more than 100,000.",
                 1000,
                 ge=1,
                 le=MOST_CLEARED,
@@ -333,8 +333,8 @@ class EntryQuery(Wait):
     since: Annotated[
         Natural | None,
         doc(
-            "With `wait`: the version that the caller knows; a higher one is news, also if it is the "
-            "deletion or expiry of that version. Default: the version when the request arrives."
+            "With `wait`: return when the version is higher than this one, also if the entry was "
+            "deleted or has expired. Default: the version when the request arrives."
         ),
     ] = None
 

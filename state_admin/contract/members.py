@@ -64,7 +64,7 @@ class RemovalQuery(Query):
         bool,
         doc(
             "`true`: also revoke the API tokens that the person created in this workspace, for good. "
-            "If one of them makes this request, it is the last one."
+            "A token may revoke itself in this way: this request is then its last one."
         ),
     ] = False
 

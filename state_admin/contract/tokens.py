@@ -112,11 +112,11 @@ class TokenChanges(Body):
     role: Annotated[
         RoleName | UnsetType, doc("What the token may do; at most your own role.", "viewer")
     ] = UNSET
-    namespaces: Annotated[Globs | UnsetType, doc("Replaces all globs; at most your own reach.")] = (
+    namespaces: Annotated[Globs | UnsetType, doc("Replaces all globs; within your own limits.")] = (
         UNSET
     )
     thread_prefixes: Annotated[
-        Prefixes | UnsetType, doc("Replaces all prefixes; at most your own reach.")
+        Prefixes | UnsetType, doc("Replaces all prefixes; within your own limits.")
     ] = UNSET
     rate_per_minute: Rate | UnsetType | None = UNSET
     expires_at: Annotated[
@@ -166,7 +166,7 @@ CHANGE_TOKEN = _operation(
     route="PATCH /tokens/{token_id}",
     summary="Change an API token",
     description="The secret stays valid. The next request with the token has the changed rights, and "
-    "streams that are open with the previous ones are closed. The token cannot reach further than the "
+    "streams that are open with the previous ones are closed. The token cannot have more rights than the "
     "caller. Refused for a token that was rotated or revoked or has expired. Only an operator's token can "
     "change an operator's token.",
     body=TokenChanges,

@@ -437,10 +437,12 @@ def _check_deletions() -> Iterator[Finding]:
             "warning",
             f"{workspace.deleted_slug}, deleted {_utc(workspace.frozen_at)}, still has rows",
             "The worker deletes them, which takes long for a large workspace, and waits for the audit stream. "
-            "The page System shows how many the sweep remove workspaces has deleted, and its errors.",
+            "The page System shows how many rows the sweep “remove workspaces” has deleted, and its errors.",
         )
     if not late.exists():
-        yield Finding("deletions", "ok", "no deleted workspace has had rows for long")
+        yield Finding(
+            "deletions", "ok", "every workspace deleted more than an hour ago has no rows left"
+        )
 
 
 def _check_audit_stream() -> Iterator[Finding]:

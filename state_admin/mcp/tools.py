@@ -204,7 +204,7 @@ _ALL: Final = (
     ),
     Tool(
         "diff_state",
-        "What changed between two versions of an entry: each difference with its place, the old and"
+        "What changed between two versions of an entry: each difference with its JSON pointer, the old and"
         " the new value.",
         OPERATIONS["diff_entry"],
         ("from", "to"),
@@ -232,8 +232,8 @@ _ALL: Final = (
     ),
     Tool(
         "create_thread",
-        "Create a thread, for example to append messages to it. With the id of a thread that exists,"
-        " the same content returns that thread.",
+        "Create a thread, for example to append messages to it. If a thread with this id and the"
+        " same content exists, it is returned.",
         OPERATIONS["create_thread"],
         ("id", "title", "resource_id", "parent_thread_id", "metadata"),
     ),
@@ -270,7 +270,7 @@ _ALL: Final = (
     ),
     Tool(
         "list_runs",
-        "Runs of agents, newest first: their status, and with stuck those that need help.",
+        "Runs of agents, newest first, with their status. stuck=true: only stuck runs.",
         OPERATIONS["list_runs"],
         ("thread_id", "status", "agent_id", "stuck", *_PAGED),
     ),

@@ -75,7 +75,7 @@ def addresses_of(rows: EntryQuerySet) -> list[tuple[int, str, str]]:
     if len(addresses) > MOST:
         raise Invalid(
             f"more than {MOST:,} entries would be deleted at once",
-            hint=f"First delete fewer at a time: DELETE /state/{{namespace}}?limit={MOST}, and again "
+            hint=f"Delete in several requests: repeat DELETE /state/{{namespace}}?limit={MOST} "
             "until deleted is 0; or filter by prefix or scope_kind.",
             limit=MOST,
         )

@@ -244,9 +244,9 @@ def _check_end(actor: Actor, ends: datetime | None) -> None:
     if ends is not None and not now < ends <= now + timedelta(seconds=contract.LONGEST_LIFE):
         message = "must be in the future, at most 10 years from now"
         raise Invalid(
-            "the time at which a token expires is not valid",
+            "expires_at is not valid",
             [Fault("/expires_at", message)],
-            hint="Revoke a token that is to end now.",
+            hint="To end the token now, revoke it.",
         )
     if due := _end_before(actor, ends):
         message = f"the token must not expire after the token that changes it: {due}"

@@ -197,7 +197,7 @@ def remove(request: Request, member_id: int) -> HttpResponse:
         lines=[
             f"{'You lose' if member.user.pk == request.user.pk else 'This member loses'} access to "
             f"this workspace at once: the role {member.role}.",
-            "Their writes keep their name.",
+            "Earlier writes keep showing the member's name.",
         ],
         names_title=f"{name} created {plural(total, 'API token,API tokens')}, which "
         f"{'keeps' if total == 1 else 'keep'} working unless you revoke "

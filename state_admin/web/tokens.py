@@ -139,7 +139,9 @@ class TokenEditForm(TokenForm):
         super().__init__(data, initial=initial)
         ends = f"{token.expires_at:%Y-%m-%d %H:%M} UTC" if token.expires_at else "never"
         self.fields["lives"] = forms.ChoiceField(
-            required=False, label="Expires", choices=[(_KEEP, f"as now: {ends}"), *_LIVES.items()]
+            required=False,
+            label="Expires",
+            choices=[(_KEEP, f"Unchanged ({ends})"), *_LIVES.items()],
         )
         for field in self.fields.values():
             field.show_hidden_initial = True
@@ -149,7 +151,7 @@ class TokenEditForm(TokenForm):
         spaced = any(" " in prefix for prefix in self.token.thread_prefixes)
         if spaced and "thread_prefixes" in self.changed_data:
             raise forms.ValidationError(
-                "A prefix contains a space: change the prefixes over the API."
+                "A prefix of this token contains a space, so this form cannot change the prefixes. Use the API."
             )
         return typed
 

@@ -251,8 +251,8 @@ export class Commonhold {
   }
 
   /**
-   * Delete every entry of a namespace, or those whose key begins with `prefix` or has this scope, all or none, up to 100,000. With `limit`
-   * at most so many, in no particular order: repeat the call until `deleted` is 0. With `dry_run` only count.
+   * Delete every entry of a namespace, or those whose key begins with `prefix` or has this scope, all or none, up to 100,000. With `limit`,
+   * at most that many, in no particular order: repeat the call until `deleted` is 0. With `dry_run` only count.
    */
   clear(
     namespace: Namespace,

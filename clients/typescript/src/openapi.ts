@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 829609ec47370dc2375bee198da159cf021e57234686e2cc7fc190a3d2f5883e
+// sha256 of docs/openapi.json: cdb69ba4c14dcbcf19d38f9b2b5910c1acddf6c66e35412fd1a129c06181d526
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2377,7 +2377,7 @@ export interface paths {
         head?: never;
         /**
          * Change an API token
-         * @description The secret stays valid. The next request with the token has the changed rights, and streams that are open with the previous ones are closed. The token cannot reach further than the caller. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.
+         * @description The secret stays valid. The next request with the token has the changed rights, and streams that are open with the previous ones are closed. The token cannot have more rights than the caller. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.
          */
         patch: operations["change_token"];
         trace?: never;
@@ -11494,7 +11494,7 @@ export interface operations {
     remove_member: {
         parameters: {
             query?: {
-                /** @description `true`: also revoke the API tokens that the person created in this workspace, for good. If one of them makes this request, it is the last one. */
+                /** @description `true`: also revoke the API tokens that the person created in this workspace, for good. A token may revoke itself in this way: this request is then its last one. */
                 revoke_tokens?: boolean;
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
@@ -13011,7 +13011,7 @@ export interface operations {
                 prefix?: string;
                 /** @description Only entries with this scope. */
                 scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
-                /** @description Delete at most so many entries, in no particular order; `matched` is then at most this number. Repeat the request until `deleted` is 0. Default: all that match, or none if there are more than 100,000. */
+                /** @description Delete at most this many entries, in no particular order; `matched` is then at most this number. Repeat the request until `deleted` is 0. Default: all that match; refused if there are more than 100,000. */
                 limit?: number;
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
@@ -13298,7 +13298,7 @@ export interface operations {
                 prefix?: string;
                 /** @description Only entries with this scope. */
                 scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
-                /** @description Delete at most so many entries, in no particular order; `matched` is then at most this number. Repeat the request until `deleted` is 0. Default: all that match, or none if there are more than 100,000. */
+                /** @description Delete at most this many entries, in no particular order; `matched` is then at most this number. Repeat the request until `deleted` is 0. Default: all that match; refused if there are more than 100,000. */
                 limit?: number;
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
@@ -13342,7 +13342,7 @@ export interface operations {
                 at_version?: number;
                 /** @description Read the value that the entry had at this time. */
                 at?: string;
-                /** @description With `wait`: the version that the caller knows; a higher one is news, also if it is the deletion or expiry of that version. Default: the version when the request arrives. */
+                /** @description With `wait`: return when the version is higher than this one, also if the entry was deleted or has expired. Default: the version when the request arrives. */
                 since?: number;
             };
             header?: {

@@ -253,7 +253,7 @@ function placeOf({ url }: Response): string {
   return url.replace(/[?#].*/s, "") || "the server";
 }
 
-/** Status, type and beginning of a response that something else than Commonhold has sent. */
+/** Status, type and beginning of a response that does not come from Commonhold. */
 function describe({ status, headers }: Response, text: string): string {
   const start = text.slice(0, 400).replace(/[\s\x00-\x1f\x7f]+/g, " ").trim();
   const shown = start.length > 100 || text.length > 400 ? `${start.slice(0, 100)}…` : start;

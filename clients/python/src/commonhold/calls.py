@@ -106,7 +106,7 @@ class Reply:
     url: str = "the server"
 
     def describe(self) -> str:
-        """Status, type and beginning of a response that something else than Commonhold has sent."""
+        """Status, type and beginning of a response that does not come from Commonhold."""
         kind = self.headers.get("content-type", "") or "no content type"
         start = " ".join(_CONTROL.sub(" ", self.content[:400].decode(errors="replace")).split())
         text = f"{start[:100]}…" if len(start) > 100 or len(self.content) > 400 else start

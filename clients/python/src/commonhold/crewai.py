@@ -51,7 +51,7 @@ class CommonholdFlowPersistence(FlowPersistence):
     client count as one process. With `refuse_stale=False` the last save wins.
     """
 
-    # Fields, so that definitions and checkpoints of CrewAI contain them. The token is none.
+    # Fields, so that definitions and checkpoints of CrewAI contain them. The token is not a field.
     persistence_type: str = "CommonholdFlowPersistence"
     namespace: str = "crewai"
     refuse_stale: bool = True

@@ -170,8 +170,12 @@ def test_pill__session_ended__says_so_and_links_to_the_login(page: Page, erin: P
 
 
 def test_session__unused__is_not_kept_by_the_refreshes_of_its_page(
-    page: Page, erin: Person
+    page: Page, errors: Errors, erin: Person
 ) -> None:
+    errors.expected.add(
+        401
+    )  # the stream of a page, if it connects again when the session has ended
+
     def is_unused() -> bool:
         return UserSession.objects.get().active_at < timezone.now() - timedelta(days=1)
 

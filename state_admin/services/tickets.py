@@ -54,7 +54,7 @@ def decide_ticket(
     if expected_pk is not None and ticket.pk != expected_pk:
         raise Conflict(
             f"ticket replaced: {ticket_id}",
-            hint="The ticket was deleted, and a new one has its id. Read the new ticket before you decide.",
+            hint="The ticket was deleted, and another ticket has its id. Read the new ticket before you decide.",
         )
     if action == "resume" and ticket.response_schema and ticket.status == TicketStatus.PENDING:
         faults = schemas.compile_schema(ticket.response_schema).faults(payload.value)

@@ -70,7 +70,7 @@ def delete_workspace(
         if (found.entries or found.threads) and contents != "delete":
             raise Conflict(
                 f"the workspace is not empty (entries: {found.entries:,}, threads: {found.threads:,})",
-                hint="To delete the entries and threads, too, set contents=delete. They cannot be restored.",
+                hint="Repeat it with contents=delete to delete the entries and threads, too. They cannot be restored.",
             )
         _record(deleter, slug, found, reason)
         ApiToken.objects.filter(workspace=workspace).live().update(revoked_at=Now())

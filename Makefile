@@ -39,7 +39,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test test-system check check-deploy e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
+.PHONY: help run site serve test test-system check check-deploy e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,9 +47,14 @@ help: ## list the targets
 # If serve fails, make waits for the documentation, which takes minutes the first time. So the usual causes are checked before.
 run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C stops it
 	@$(MAKE) --silent --no-print-directory --question site/index.html || $(BYTECODE) $(BIN)/python manage.py serve --check
-	@$(MAKE) --silent --no-print-directory --jobs=2 serve site/index.html
+	@$(MAKE) --silent --no-print-directory --jobs=2 serve site
 
-# The server starts while the documentation is built.
+# The server starts while the documentation is built, whose output would hide that of the server.
+site:
+	@mkdir -p .compat
+	@$(MAKE) --silent --no-print-directory site/index.html >.compat/site.log 2>&1 || \
+		echo "The documentation is not built: see .compat/site.log" >&2
+
 serve:
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 

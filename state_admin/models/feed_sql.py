@@ -8,12 +8,13 @@ changes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import NamedTuple
 
-from state_admin.domain.access import Actor
+from state_admin.domain.access import Actor, matches_any
 
 from . import hot
 from .visibility import glob_regex
@@ -309,7 +310,14 @@ def _conditions(filters: FeedFilter) -> dict[str, object]:
 
 def matcher(actor: Actor, filters: FeedFilter) -> Callable[[FeedRow], bool]:
     """The filters of a page's WHERE clause as a function, for rows of the actor's workspace in
-    memory."""
+    memory. The same function for all actors that see the same."""
+    return _matcher(actor.namespaces, actor.thread_prefixes, filters)
+
+
+@functools.lru_cache(maxsize=1024)
+def _matcher(
+    namespaces: tuple[str, ...], thread_prefixes: tuple[str, ...], filters: FeedFilter
+) -> Callable[[FeedRow], bool]:
     checks = [
         _equals(attrgetter(field), value)
         for field in ("namespace", "key", "thread", "run")
@@ -319,10 +327,10 @@ def matcher(actor: Actor, filters: FeedFilter) -> Callable[[FeedRow], bool]:
         checks.append(lambda row: row.kind in filters.kinds)
     if filters.prefix:
         checks.append(lambda row: row.key.startswith(filters.prefix))
-    if actor.namespaces:
-        checks.append(lambda row: not row.namespace or actor.sees_namespace(row.namespace))
-    if actor.thread_prefixes:
-        checks.append(lambda row: not row.thread or actor.sees_thread(row.thread))
+    if namespaces:
+        checks.append(lambda row: not row.namespace or matches_any(namespaces, row.namespace))
+    if thread_prefixes:
+        checks.append(lambda row: not row.thread or row.thread.startswith(thread_prefixes))
     return lambda row: all(check(row) for check in checks)
 
 

@@ -69,15 +69,14 @@ class Subscription:
         self._awake = asyncio.Event()
 
     def offer(self, rows: list[FeedRow]) -> None:
-        """Called by the hub with new rows. Never waits: a subscriber whose buffer is full is
-        closed."""
-        accepted = [row for row in rows if self.takes(row)]
-        if not accepted or self.closed:
+        """Called by the hub with new rows that it takes. Never waits: a subscriber whose buffer is
+        full is closed."""
+        if not rows or self.closed:
             return
-        if len(self._rows) + len(accepted) > self._room:
+        if len(self._rows) + len(rows) > self._room:
             self.close("slow")
             return
-        self._rows += accepted
+        self._rows += rows
         self._awake.set()
 
     def close(self, why: str) -> None:
@@ -277,8 +276,12 @@ class Hub:
             feed.position = rows[-1].position
             if len(rows) == _AT_ONCE:
                 feed.seen_at = rows[-1].at  # later changes may be as old as this one
+            # Most subscribers share their filters, so a row is examined once for all of them.
+            taken: dict[Callable[[FeedRow], bool], list[FeedRow]] = {}
             for listener in list(feed.listeners):
-                listener.offer(rows)
+                if listener.takes not in taken:
+                    taken[listener.takes] = [row for row in rows if listener.takes(row)]
+                listener.offer(taken[listener.takes])
                 if rows[-1].kind == MOVED:
                     listener.close("moved")
         return any(len(rows) == _AT_ONCE for rows in news.values())

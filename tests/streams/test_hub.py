@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -113,6 +114,38 @@ def test_hub__many_subscribers__each_gets_matching_permitted_changes(
         await close(write)
 
     run(scene())
+
+
+def test_hub__subscribers_with_the_same_filters__examine_a_row_once(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examined: list[str] = []
+    matcher = feed_sql.matcher
+
+    def counting(actor: Actor, filters: FeedFilter) -> Callable[[FeedRow], bool]:
+        takes = matcher(actor, filters)
+        if takes not in counted:
+            counted[takes] = lambda row: examined.append(row.key) or takes(row)
+        return counted[takes]
+
+    counted: dict[Callable[[FeedRow], bool], Callable[[FeedRow], bool]] = {}
+    monkeypatch.setattr(feed_sql, "matcher", counting)
+
+    async def scene() -> None:
+        hub, write = Hub(open_hub), await writer(alice)
+        async with (
+            hub.subscribe(narrowed(alice.actor), FeedFilter(namespace="a")) as first,
+            hub.subscribe(alice.actor, FeedFilter(namespace="a")) as second,
+            hub.subscribe(alice.actor, FeedFilter(namespace="b")) as other,
+        ):
+            await write.change("1", namespace="a")
+            await write.change("2", namespace="b")
+            assert await keys_of(first, 1) == await keys_of(second, 1) == ["1"]
+            assert await keys_of(other, 1) == ["2"]
+        await close(write)
+
+    run(scene())
+    assert sorted(examined) == ["1", "1", "2", "2"]
 
 
 def test_hub__early_id_with_late_commit__is_delivered_in_order_and_not_skipped(

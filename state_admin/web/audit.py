@@ -134,7 +134,7 @@ def audit_list(request: Request) -> HttpResponse:
         "current_url": filters.url(before=None),
         "json_url": filters.url("web:audit-list-json"),
         "pager": {"first": filters.url(before=None) if filters.before else "", "next": next_url},
-        "curl": snippets.curl("GET", "audit"),
+        **snippets.both("GET", "audit", call="audit()"),
     }
     return render_list(request, "audit/list.html", context, part="audit-table", url=filters.url())
 

@@ -371,6 +371,9 @@ def change_list(request: Request) -> HttpResponse:
         "json_url": filters.url("web:change-list-json"),
         "pager": {"first": filters.url(before="") if filters.before else "", "next": next_url},
         "curl": snippets.curl("GET", "changes/stream"),
+        "python": snippets.python(
+            "with state.watch() as changes:", "    for change in changes:", "        print(change)"
+        ),
     }
     return render_list(
         request, "changes/list.html", context, part="change-table", url=filters.url()

@@ -99,7 +99,7 @@ def compaction_list(request: Request) -> HttpResponse:
         "count": count_rows(
             table, rows, lambda: _filtered(visible, filters), "compaction,compactions"
         ),
-        **snippets.both("POST", "threads/t1/compactions", "{}"),
+        **snippets.both("POST", "threads/t1/compactions", "{}", call='threads.compact("t1")'),
     }
     if not wants_part(request):
         context["trends"] = _trends(request.actor)

@@ -105,7 +105,12 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
         else "",
         "new_label": record_kind.noun,
         "empty_title": f"No {record_kind} yet",
-        **snippets.both("PUT", f"config/{record_kind}/main", body),
+        **snippets.both(
+            "PUT",
+            f"config/{record_kind}/main",
+            body,
+            call=f'request("PUT", "/config/{record_kind}/main", {snippets.literal(body)})',
+        ),
     }
     return render_list(request, "config/list.html", context, part="config")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -127,10 +128,12 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
 
 def _how_to_append(thread_id: str) -> dict[str, str]:
     target = f"threads/{quote(thread_id, safe='')}/messages"
-    body = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
+    message = {"role": "user", "content": "Where is my refund?"}
     return {
-        "append_curl": snippets.curl("POST", target, body),
-        "append_python": snippets.python("POST", target, body),
+        "append_curl": snippets.curl("POST", target, json.dumps({"messages": [message]})),
+        "append_python": snippets.python(
+            f"print(state.threads.append({thread_id!r}, {message!r}))"
+        ),
     }
 
 

@@ -403,12 +403,18 @@ def _snippets(now: EntryView) -> list[tuple[str, str]]:
     body = f'{{"value": {value}}}'
     match = f'If-Match: "{now.version}"' if now.exists else "If-None-Match: *"
     address = f"{json.dumps(now.namespace)}, {json.dumps(now.key)}"
+    names = f"{now.namespace!r}, {now.key!r}"
     version = now.version if now.exists else 0
     return [
         ("Read with curl", snippets.curl("GET", target)),
         ("Write with curl if unchanged", snippets.curl("PUT", target, body, match)),
-        ("Read with Python", snippets.python("GET", target)),
-        ("Write with Python if unchanged", snippets.python("PUT", target, body, match)),
+        ("Read with Python", snippets.python(f"print(state.get({names}))")),
+        (
+            "Write with Python if unchanged",
+            snippets.python(
+                f"print(state.put({names}, {snippets.literal(value)}, if_version={version}))"
+            ),
+        ),
         ("Read with TypeScript", snippets.typescript(f"get({address})")),
         (
             "Write with TypeScript if unchanged",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -513,11 +514,13 @@ def _empty(filters: EntryListFilters) -> dict[str, str]:
     """The texts and the example commands of an empty list."""
     namespace = filters.namespace or "team_context"
     target = snippets.state_path(namespace, "parent_thread::t1")
-    value = '{"value": {"goal": "Ship the feature"}}'
-    lines = [snippets.curl("PUT", target, value)]
+    value = {"goal": "Ship the feature"}
+    commands = [snippets.curl("PUT", target, json.dumps({"value": value}))]
+    statements = [f'print(state.put({namespace!r}, "parent_thread::t1", {value!r}))']
     if not filters.namespace:
-        lines.insert(0, snippets.curl("PUT", f"namespaces/{namespace}", '{"schema": {}}'))
-    return {"curl": "\n\n".join(lines), "python": snippets.python("PUT", target, value)}
+        commands.insert(0, snippets.curl("PUT", f"namespaces/{namespace}", '{"schema": {}}'))
+        statements.insert(0, f"state.namespaces.register({namespace!r}, schema={{}})")
+    return {"curl": "\n\n".join(commands), "python": snippets.python(*statements)}
 
 
 urlpatterns = [

@@ -87,7 +87,12 @@ def _context(request: Request) -> dict[str, Any]:
             oldest=tickets[0].pk if tickets else None,
             count=len(tickets),
         ),
-        **snippets.both("PATCH", "runs/r1", body),
+        **snippets.both(
+            "PATCH",
+            "runs/r1",
+            body,
+            call=f'runs.change("r1", status="waiting", waiting={snippets.literal(waiting)})',
+        ),
     }
 
 

@@ -110,7 +110,12 @@ def mailbox(request: Request) -> HttpResponse:
         "delete_url": with_query(reverse("web:mailbox-clear"), **address),
         "may_replay": request.actor.may(Role.EDITOR),
         "may_clear": request.actor.may(Role.ADMIN),
-        **snippets.both("POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'),
+        **snippets.both(
+            "POST",
+            "threads/t1/dispatches",
+            '{"payload": {"task": "check"}}',
+            call='dispatches.enqueue("t1", {"task": "check"})',
+        ),
     }
     return render_list(request, "mailbox/list.html", context, part="mailbox")
 

@@ -76,7 +76,6 @@ def namespace_list(request: Request) -> HttpResponse:
     in_a_day = {each.namespace: each.day for each in writes.rows} if writes else {}
     registered = {row.name: sizes[row.pk] for row in rows if row.unregistered_at is None}
     invalid = find_invalid(request.actor, registered, _EXAMINED)
-    schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
         **table,
         "rows": [
@@ -93,7 +92,12 @@ def namespace_list(request: Request) -> HttpResponse:
         "count": "" if any(table["pager"].values()) else plural(len(rows), "namespace,namespaces"),
         "entries_url": reverse("web:entry-list"),
         "can_register": request.actor.may(Role.ADMIN),
-        **snippets.both("PUT", "namespaces/team_context", schema),
+        **snippets.both(
+            "PUT",
+            "namespaces/team_context",
+            '{"schema": {"type": "object"}, "default": {}}',
+            call='namespaces.register("team_context", schema={"type": "object"}, default={})',
+        ),
     }
     return render_list(request, "namespaces/list.html", context, part="namespace-table")
 

@@ -115,8 +115,11 @@ def _form(
         "would": would,
         "url": reverse("web:plugin-install"),
         "back": reverse("web:state-key-list"),
-        "curl": snippets.curl(
-            "PUT", "plugins/planner", '{"state_keys": [{"key": "planner.steps"}]}'
+        **snippets.both(
+            "PUT",
+            "plugins/planner",
+            '{"state_keys": [{"key": "planner.steps"}]}',
+            call='plugins.install("planner", state_keys=[{"key": "planner.steps"}])',
         ),
     }
     if problem is not None:

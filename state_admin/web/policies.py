@@ -191,7 +191,12 @@ def policy_list(request: Request) -> HttpResponse:
         "most": MOST,
         "count": plural(len(views), "policy,policies"),
         "may_change": request.actor.may(Role.ADMIN),
-        "curl": snippets.curl("PUT", "compaction-policies/workspace", _BODY),
+        **snippets.both(
+            "PUT",
+            "compaction-policies/workspace",
+            _BODY,
+            call=f'request("PUT", "/compaction-policies/workspace", {snippets.literal(_BODY)})',
+        ),
     }
     return render_list(request, "policies/list.html", context, part="policies", rows="policy-table")
 

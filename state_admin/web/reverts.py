@@ -61,7 +61,12 @@ def revert_list(request: Request) -> HttpResponse:
     context = {
         **table,
         "rows": jobs,
-        "curl": snippets.curl("POST", "reverts", '{"request_id": "import-7"}'),
+        **snippets.both(
+            "POST",
+            "reverts",
+            '{"request_id": "import-7"}',
+            call='reverts.request("import-7")',
+        ),
     }
     return render_list(request, "reverts/list.html", context, part="revert-table")
 

@@ -119,7 +119,6 @@ def run_list(request: Request) -> HttpResponse:
     whole = not (table["pager"]["first"] or table["filtered"] or filters["sort"])
     stuck = list(_stuck(request.actor)) if whole else []
     stuck_ids = {run.pk for run in stuck}
-    body = '{"agent_id": "support-bot"}'
     return render_list(
         request,
         "runs/list.html",
@@ -131,7 +130,12 @@ def run_list(request: Request) -> HttpResponse:
             "runs": [run for run in rows if run.pk not in stuck_ids],
             "count": count_rows(table, rows, lambda: _filtered(request.actor, filters), "run,runs"),
             "bulk": RUNS.bar(request, table["current_url"]),
-            **snippets.both("POST", "threads/t1/runs", body),
+            **snippets.both(
+                "POST",
+                "threads/t1/runs",
+                '{"agent_id": "support-bot"}',
+                call='runs.start("t1", agent_id="support-bot")',
+            ),
         },
         part="run-table",
     )
@@ -272,7 +276,7 @@ def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> d
         "handover": handover,
         "suggestion": suggestion,
         "listeners": describe_listeners(request, run, awaited) if edits and awaited else "",
-        **snippets.both("GET", api_path),
+        **snippets.both("GET", api_path, call=f"runs.get({run_id!r})"),
         "typescript": snippets.typescript(f"runs.get({json.dumps(run_id)})"),
     }
 

@@ -3,6 +3,7 @@ complete."""
 
 from __future__ import annotations
 
+import json
 import shlex
 from urllib.parse import quote
 
@@ -30,32 +31,24 @@ def curl(method: str, path: str, body: str = "", *headers: str) -> str:
     return " \\\n  ".join(lines)
 
 
-def python(method: str, path: str, body: str = "", *headers: str) -> str:
-    """The same request with the Python standard library."""
-    extra = "".join(
-        f"        {name!r}: {value!r},\n" for name, value in (h.split(": ", 1) for h in headers)
-    )
-    # A string literal of JSON, because true and null are not Python.
-    data = f"    data={body!r}.encode(),\n" if body else ""
-    kind = '        "Content-Type": "application/json",\n' if body else ""
+def python(*statements: str) -> str:
+    """The same with the Python client (clients/python); the statements use `state`, a `Commonhold`."""
     return (
-        "import json, os, urllib.request\n\n"
-        "request = urllib.request.Request(\n"
-        f"    {api(path)!r},\n"
-        f"    method={method!r},\n"
-        f"{data}"
-        "    headers={\n"
-        '        "Authorization": "Bearer " + os.environ["COMMONHOLD_TOKEN"],\n'
-        f"{kind}{extra}"
-        "    },\n"
-        ")\n"
-        "print(json.load(urllib.request.urlopen(request)))\n"
+        "import os\n\nfrom commonhold import Commonhold\n\n"
+        f'state = Commonhold({settings.SITE_URL!r}, os.environ["COMMONHOLD_TOKEN"])\n'
+        + "".join(f"{statement}\n" for statement in statements)
     )
 
 
-def both(method: str, path: str, body: str = "") -> dict[str, str]:
-    """The context of a page that shows the request with curl and with Python."""
-    return {"curl": curl(method, path, body), "python": python(method, path, body)}
+def both(method: str, path: str, body: str = "", *, call: str) -> dict[str, str]:
+    """The context of a page that shows the request with curl and with Python. `call`: the method
+    call of `Commonhold` that makes it."""
+    return {"curl": curl(method, path, body), "python": python(f"print(state.{call})")}
+
+
+def literal(text: str) -> str:
+    """JSON text as Python code."""
+    return repr(json.loads(text))
 
 
 def typescript(call: str) -> str:

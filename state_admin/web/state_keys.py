@@ -50,7 +50,6 @@ def state_key_list(request: Request) -> HttpResponse:
     holders = count_holders(request.actor, NEWEST)
     plugins = list(Plugin.objects.visible_to(request.actor).order_by("name")[:MOST])
     parts = parts_of(request.actor, [plugin.name for plugin in plugins])
-    body = '{"reducer": "append", "scope": "thread", "default": [], "schema": {"type": "array"}}'
     context = {
         **table,
         "keys": [
@@ -72,7 +71,13 @@ def state_key_list(request: Request) -> HttpResponse:
         "newest": NEWEST,
         "count": "" if any(table["pager"].values()) else plural(len(keys), "state key,state keys"),
         "plugins_json_url": reverse("web:plugin-list-json"),
-        **snippets.both("PUT", "state-keys/plan", body),
+        **snippets.both(
+            "PUT",
+            "state-keys/plan",
+            '{"reducer": "append", "scope": "thread", "default": [], "schema": {"type": "array"}}',
+            call='state_keys.register("plan", reducer="append", scope="thread", default=[], '
+            'schema={"type": "array"})',
+        ),
     }
     return render_list(request, "state_keys/list.html", context, part="state-keys")
 

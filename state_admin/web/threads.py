@@ -109,8 +109,6 @@ def thread_list(request: Request) -> HttpResponse:
     except Invalid as bad:
         rows, next_url, reach, refusal = [], "", None, bad.detail
     table = _table_of(filters).describe(request, filters, next_url)
-    body = '{"id": "t1", "title": "Refund of order 9921"}'
-    message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
     return render_list(
         request,
         "threads/list.html",
@@ -126,13 +124,7 @@ def thread_list(request: Request) -> HttpResponse:
             "continuation": paging.next_continuation(request),
             "refusal": refusal,
             "window": _WINDOW,
-            "curl": "\n\n".join(
-                (
-                    snippets.curl("POST", "threads", body),
-                    snippets.curl("POST", "threads/t1/messages", message),
-                )
-            ),
-            "python": snippets.python("POST", "threads", body),
+            **_how_to_create(),
         },
         part="thread-table",
     )
@@ -317,9 +309,21 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
         "delete_url": thread_action_url("delete", public_id),
         "can_edit": actor.may(Role.EDITOR),
         "can_delete": actor.may(Role.ADMIN),
-        **snippets.both("GET", api_path),
+        **snippets.both("GET", api_path, call=f"threads.context({public_id!r})"),
         "typescript": snippets.typescript(f"threads.context({json.dumps(public_id)})"),
     }
+
+
+def _how_to_create() -> dict[str, str]:
+    title, message = "Refund of order 9921", {"role": "user", "content": "Where is my refund?"}
+    thread, messages = json.dumps({"id": "t1", "title": title}), json.dumps({"messages": [message]})
+    create = snippets.curl("POST", "threads", thread)
+    append = snippets.curl("POST", "threads/t1/messages", messages)
+    statements = (
+        f'state.threads.create("t1", title={title!r})',
+        f'print(state.threads.append("t1", {message!r}))',
+    )
+    return {"curl": f"{create}\n\n{append}", "python": snippets.python(*statements)}
 
 
 def _ancestors(actor: Actor, thread: Thread) -> list[str]:

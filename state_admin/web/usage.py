@@ -96,7 +96,11 @@ def usage(request: Request) -> HttpResponse:
         "cap_text": _dollars(float(settings.SUMMARY_DAILY_USD)),
         "quotas": _quotas(usage_now),
         "quotas_at": usage_now.usage.measured_at,
-        **snippets.both("GET", "usage/storage/namespaces/team_context"),
+        **snippets.both(
+            "GET",
+            "usage/storage/namespaces/team_context",
+            call='request("GET", "/usage/storage/namespaces/team_context")',
+        ),
     }
     if whole is not None:
         newest = whole.newest

@@ -207,7 +207,12 @@ def _list(request: Request, created: dict[str, Any] | None = None) -> HttpRespon
         "lines": lines,
         "count": plural(len(lines), "webhook,webhooks"),
         "may_change": request.actor.may(Role.ADMIN),
-        **snippets.both("POST", "webhooks", _BODY),
+        **snippets.both(
+            "POST",
+            "webhooks",
+            _BODY,
+            call=f'request("POST", "/webhooks", {snippets.literal(_BODY)})',
+        ),
         **(created or {}),
     }
     status = 201 if created else 200

@@ -366,7 +366,7 @@ def test_list__empty__shows_how_to_begin(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "empty")
     assert "Show deleted entries" in admin.get("/state?namespace=empty").content.decode()
     assert "curl -X PUT" in page
-    assert "urllib.request" in page
+    assert "from commonhold import Commonhold" in page
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_threads__none__shows_curl_and_python(admin: Client) -> None:
     shown = page(admin, "/threads")
     assert "No threads yet" in shown
     assert "curl -X POST" in shown
-    assert "urllib.request" in shown
+    assert "from commonhold import Commonhold" in shown
 
 
 def test_threads__many__are_paged_newest_first(admin: Client, alice: Person) -> None:

@@ -61,6 +61,7 @@ _CLASSES: Final = (
     state_keys.StateKey,
     plugins.Plugin,
     threads.Thread,
+    threads.Lineage,
     messages.Message,
     messages.Appended,
     messages.Context,

@@ -240,6 +240,14 @@ export class Commonhold {
     return this.paged(`/state/${segment(nameOf(namespace))}`, query);
   }
 
+  /**
+   * Entries of all namespaces, unregistered ones too, by namespace and key. With filters, a page may have few items or none although more
+   * pages follow.
+   */
+  listAll(query: Query<"list_state"> & Sending = {}): Paged<EntryRow> {
+    return this.paged("/state", query);
+  }
+
   /** Everything under one key over all namespaces, unregistered ones too. */
   listKey(key: string, query: Query<"list_key"> & Sending = {}): Paged<EntryRow> {
     return this.paged(`/keys/${segment(key)}`, query);
@@ -262,9 +270,33 @@ export class Commonhold {
     return this.send({ method: "DELETE", path: `/state/${segment(nameOf(namespace))}`, query, ...options });
   }
 
+  /**
+   * Delete the entries of all namespaces, unregistered ones too, whose key begins with `prefix` or has this scope; one of them is
+   * required. Otherwise as `clear`.
+   */
+  clearAll({ prefix, scope_kind, limit, dry_run, ...options }: Query<"clear_state"> & Writing): Promise<Cleared> {
+    return this.send({ method: "DELETE", path: "/state", query: { prefix, scope_kind, limit, dry_run }, ...options });
+  }
+
   /** Every kept version, newest first. */
   history(namespace: Namespace, key: string, query: Query<"read_history"> & Sending = {}): Paged<EntryVersion> {
     return this.paged(place("history", namespace, key), query);
+  }
+
+  /** Pin a version, so that history compaction keeps it; `pinned: false` removes the pin. */
+  pinVersion(
+    namespace: Namespace,
+    key: string,
+    version: number,
+    {
+      pinned = true,
+      ...options
+    }: {
+      /** Whether history compaction keeps the version. Default: true. */
+      pinned?: boolean;
+    } & Writing = {},
+  ): Promise<EntryVersion> {
+    return this.send(write("PATCH", place("history", namespace, key), { version, pinned, ...options }));
   }
 
   /** What changed between two versions. */

@@ -17,7 +17,10 @@ export type Diff = Schemas["Diff"];
 export type Hit = Schemas["Hit"];
 export type NamespaceInfo = Schemas["Namespace"];
 export type StateKeyInfo = Schemas["StateKey"];
+/** What the removal of a state key would remove. */
+export type StateKeyRemoval = Schemas["StateKeyRemoval"] & Schemas["DryRun"];
 export type Thread = Schemas["Thread"];
+export type Lineage = Schemas["Lineage"];
 export type ThreadDeletion = Schemas["ThreadDeletion"];
 /** A message, with the members that its writer added. */
 export type Message = Schemas["Message"] & { [member: string]: unknown };
@@ -32,6 +35,7 @@ export type Run = Schemas["Run"];
 export type Committed = Schemas["Committed"];
 export type Ticket = Schemas["Ticket"];
 export type Dispatch = Schemas["Dispatch"];
+export type DispatchCounts = Schemas["DispatchCounts"];
 /** A claimed dispatch, with its claim token. */
 export type Claimed = Schemas["Claims"]["items"][number];
 export type Change = Schemas["Change"];

@@ -16,8 +16,10 @@ import type {
   Context,
   Diff,
   Dispatch,
+  DispatchCounts,
   Interruption,
   Knowledge,
+  Lineage,
   Message,
   NewMessage,
   Plugin,
@@ -31,6 +33,7 @@ import type {
   RunRead,
   Snapshot,
   StateKeyInfo,
+  StateKeyRemoval,
   Thread,
   ThreadCompactionKind,
   ThreadDeletion,
@@ -124,6 +127,11 @@ export class Threads extends Group {
     return this.api.send(write("POST", thread(id, "/fork"), fields));
   }
 
+  /** The ancestors of the thread, what it was copied from, and the number of its children and forks. */
+  lineage(id: string, options: Sending = {}): Promise<Lineage> {
+    return this.api.send(read(thread(id, "/lineage"), options));
+  }
+
   /**
    * Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that many. `operations`
    * on entries, as those of `batch`, are stored together with the messages or not at all.
@@ -161,6 +169,11 @@ export class Threads extends Group {
   /** The kept revisions of the state, newest first: what each changed, by whom and why. */
   snapshots(id: string, query: Query<"list_snapshots"> & Sending = {}): Paged<Revision> {
     return this.api.paged(thread(id, "/snapshots"), query);
+  }
+
+  /** Label or pin a revision: compaction keeps its state. An empty label removes the label. */
+  markSnapshot(id: string, revision: number, fields: Body<"SnapshotMark"> & Writing): Promise<Revision> {
+    return this.api.send(write("PATCH", thread(id, `/snapshots/${segment(String(revision))}`), fields));
   }
 
   /** What changed in the state between two revisions. Throws Gone if compaction removed one of them. */
@@ -398,6 +411,11 @@ export class Dispatches extends Group {
     return this.api.paged("/dispatches", query);
   }
 
+  /** How many dispatches have each status, in the workspace or with these filters: `{ Queued: 3, DeadLetter: 0, … }`. */
+  counts(query: Query<"count_dispatches"> & Sending = {}): Promise<DispatchCounts> {
+    return this.api.send(read("/dispatches/counts", query));
+  }
+
   /** Delete the dead letters of a thread or for an agent; without a filter, all of the workspace. It cannot be undone. With `dry_run` only count. */
   clearDead({ dry_run, ...fields }: Body<"DeadLetterScope"> & { dry_run?: boolean } & Writing = {}): Promise<Cleared> {
     return this.api.send({ ...write("POST", "/dispatches/clear", fields), query: { dry_run } });
@@ -429,6 +447,17 @@ export class StateKeys extends Group {
     const { schema: _, json_schema: __, ...fields } = key.options;
     const body = { ...fields, schema: jsonSchemaOf(key.options), ...options };
     return this.api.send(write("PUT", `/state-keys/${segment(key.name)}`, body));
+  }
+
+  /**
+   * Unregister a state key. `values`: `"retain"` (the default) leaves its values readable in the threads, `"clear"` removes them, as one
+   * revision of each thread. With `dry_run` only count. Throws Conflict if the key belongs to an installed plugin.
+   */
+  unregister(
+    name: string,
+    { values, dry_run, ...options }: Query<"unregister_state_key"> & Writing = {},
+  ): Promise<StateKeyRemoval | undefined> {
+    return this.api.send({ method: "DELETE", path: `/state-keys/${segment(name)}`, query: { values, dry_run }, ...options });
   }
 
   /** The definition of a state key. */

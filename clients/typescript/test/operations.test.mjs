@@ -12,6 +12,8 @@ test("a dry run is a parameter, a reason a header, and the rest the body", async
   await state.dispatches.clearDead({ thread_id: "t1", ...how });
   await state.dispatches.replayDead({ agent_id: "a1", ...how });
   await state.namespaces.compact("notes", how);
+  await state.stateKeys.unregister("mood", { values: "clear", ...how });
+  await state.clearAll({ prefix: "a/", limit: 5, ...how });
   assert.deepEqual(
     asked.map(({ method, url, body }) => [method, url, body && JSON.parse(body)]),
     [
@@ -21,6 +23,8 @@ test("a dry run is a parameter, a reason a header, and the rest the body", async
       ["POST", "/api/v1/dispatches/clear?dry_run=true", { thread_id: "t1" }],
       ["POST", "/api/v1/dispatches/replay?dry_run=true", { agent_id: "a1" }],
       ["POST", "/api/v1/namespaces/notes/compactions?dry_run=true", ""],
+      ["DELETE", "/api/v1/state-keys/mood?values=clear&dry_run=true", ""],
+      ["DELETE", "/api/v1/state?prefix=a%2F&limit=5&dry_run=true", ""],
     ],
   );
   for (const { headers } of asked) assert.deepEqual([headers["change-reason"], headers["idempotency-key"]], ["why", "mine"]);
@@ -33,6 +37,21 @@ test("the reason of a redaction is a member of the body, which requires it", asy
   assert.equal(url, "/api/v1/redact/notes/a%2Fb?dry_run=false");
   assert.deepEqual(JSON.parse(body), { reason: "größer", pointers: ["/x"] });
   assert.deepEqual([headers["change-reason"], headers["idempotency-key"]], [undefined, "mine"]);
+});
+
+test("versions and revisions are marked", async (t) => {
+  const { asked, state } = await serving(t, json({}));
+  await state.pinVersion("notes", "a/b", 3, { reason: "why" });
+  await state.pinVersion("notes", "k", 3, { pinned: false });
+  await state.threads.markSnapshot("t1", 2, { label: "start", pinned: true, reason: "why" });
+  assert.deepEqual(
+    asked.map(({ method, url, headers, body }) => [method, url, headers["change-reason"], JSON.parse(body)]),
+    [
+      ["PATCH", "/api/v1/history/notes/a%2Fb", "why", { version: 3, pinned: true }],
+      ["PATCH", "/api/v1/history/notes/k", undefined, { version: 3, pinned: false }],
+      ["PATCH", "/api/v1/threads/t1/snapshots/2", "why", { label: "start", pinned: true }],
+    ],
+  );
 });
 
 test("jobs, reads and lists: paths and parameters", async (t) => {
@@ -55,6 +74,9 @@ test("jobs, reads and lists: paths and parameters", async (t) => {
   for (const group of [state.compactions, state.reverts, state.plugins]) await group.get("j1");
   await state.namespaces.previewCompaction("notes");
   await state.usage();
+  await state.dispatches.counts({ agent_id: "a1" });
+  await state.threads.lineage("t/1");
+  await state.listAll({ scope_kind: "team", tag: ["x", "y"] });
   const addresses = asked.map(({ method, url }) => `${method} ${url.replace("/api/v1", "")}`);
   assert.deepEqual(addresses, [
     "POST /compactions/c1/cancel",
@@ -76,6 +98,9 @@ test("jobs, reads and lists: paths and parameters", async (t) => {
     "GET /plugins/j1",
     "GET /namespaces/notes/compactions",
     "GET /usage",
+    "GET /dispatches/counts?agent_id=a1",
+    "GET /threads/t%2F1/lineage",
+    "GET /state?scope_kind=team&tag=x&tag=y",
   ]);
 });
 

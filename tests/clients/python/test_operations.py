@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from commonhold import (
     AsyncCommonhold,
+    BadRequest,
     Commonhold,
     Compaction,
     CompactionPreview,
@@ -212,6 +213,63 @@ def test_plugin__installed__is_read_with_its_parts(state: Commonhold) -> None:
         state.plugins.get("other")
 
 
+def test_state_key__unregistered__loses_its_values_or_not(state: Commonhold) -> None:
+    state.state_keys.register("mood", scope="thread")
+    state.threads.create("t1")
+    state.runs.start("t1", "r1")
+    state.runs.commit("r1", [{"key": "mood", "update": "calm"}])
+    tried = state.state_keys.unregister("mood", dry_run=True)
+    assert tried is not None
+    assert (tried["dry_run"], tried["held"]["threads"]) == (True, 1)
+    assert state.state_keys.unregister("mood", values="clear", reason="unused") is None
+    assert "mood" not in state.threads.state("t1").extensions
+    with pytest.raises(NotFound):
+        state.state_keys.get("mood")
+
+
+def test_entries__of_all_namespaces__are_listed_and_deleted(notes: Commonhold) -> None:
+    notes.namespaces.register("plans")
+    for namespace in ("notes", "plans"):
+        notes.put(namespace, "thread::a", 1, tags=["x", "y"])
+        notes.put(namespace, "global", 1)
+    listed = notes.every(notes.list_all(scope_kind="thread", tag=["x", "y"], values=True, limit=1))
+    assert [(each.namespace, each.value) for each in listed] == [("notes", 1), ("plans", 1)]
+    assert notes.clear_all(prefix="thread::", dry_run=True)["matched"] == 2
+    assert notes.clear_all(prefix="thread::", limit=1, reason="gone")["deleted"] == 1
+    with pytest.raises(BadRequest):
+        notes.clear_all()
+
+
+def test_version__pinned__is_kept_by_history_compaction(notes: Commonhold) -> None:
+    for n in (1, 2, 3):
+        notes.put("notes", "k", n)
+    assert notes.pin_version("notes", "k", 1, reason="audit").pinned
+    assert notes.namespaces.preview_compaction("notes").rows_removed == 1
+    assert not notes.pin_version("notes", "k", 1, pinned=False).pinned
+
+
+def test_thread__marked_and_forked__has_a_label_and_a_lineage(state: Commonhold) -> None:
+    state.threads.create("t1")
+    state.threads.create("t2", parent_thread_id="t1")
+    state.runs.start("t2", "r1")
+    marked = state.threads.mark_snapshot("t2", 1, label="start", pinned=True, reason="why")
+    assert (marked["label"], marked["pinned"]) == ("start", True)
+    assert state.threads.mark_snapshot("t2", 1, label="")["label"] == ""
+    state.threads.fork("t2", new_id="t3")
+    found = state.threads.lineage("t2")
+    assert (found.ancestors, found.child_count, found.fork_count) == (["t1"], 0, 1)
+    origin = state.threads.lineage("t3").forked_from
+    assert origin is not None
+    assert origin["thread_id"] == "t2"
+
+
+def test_dispatches__counted__by_status(state: Commonhold) -> None:
+    state.threads.create("t1")
+    state.dispatches.enqueue("t1", 1, agent_id="a")
+    assert state.dispatches.counts(thread_id="t1")["Queued"] == 1
+    assert state.dispatches.counts(agent_id="b")["Queued"] == 0
+
+
 def test_async_client__new_methods__are_awaited(
     talk: Commonhold, web: Running, alice: Person
 ) -> None:
@@ -243,6 +301,7 @@ def test_async_client__new_methods__are_awaited(
         (lambda to: to.reverts.request(""), "request_id must not be empty"),
         (lambda to: to.reverts.get(5), "revert_id must be a str"),
         (lambda to: to.plugins.get(""), "name must not be empty"),
+        (lambda to: to.threads.mark_snapshot("t", None), "revision must be a str, a number"),
     ],
 )
 def test_call__mistaken_argument__is_named(state: Any, call: Any, message: str) -> None:

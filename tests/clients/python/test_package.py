@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import os
 import random
 import re
@@ -13,9 +12,7 @@ import sys
 import typing
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import commonhold
@@ -27,18 +24,9 @@ from commonhold import (
     Retries,
     Watch,
     calls,
-    compactions,
-    dispatches,
     entries,
-    namespaces,
     problems,
-    reverts,
-    runs,
-    state_keys,
-    threads,
 )
-from commonhold.calls import NOTHING, Call, Listing
-from commonhold.entries import Filters
 from commonhold.verbs import Group, Verb
 
 from project.env import BASE_DIR
@@ -55,7 +43,6 @@ FRAMEWORKS = {
     "langgraph": {"langgraph", "langchain_core"},
     "mcp_agent": {"mcp"},
 }
-DOCUMENT = json.loads((BASE_DIR / "docs/openapi.json").read_text())
 
 
 def test_client__imported__imports_no_server_module() -> None:
@@ -161,91 +148,6 @@ def test_client__source__does_not_use_uuid4() -> None:
     assert [path.name for path in package.rglob("*.py") if "import uuid" in path.read_text()] == []
 
 
-# Every method, with all its arguments ------------------------------------------------------
-
-
-def verbs() -> Iterator[Any]:
-    groups = [
-        kind
-        for module in (
-            compactions,
-            dispatches,
-            entries,
-            namespaces,
-            reverts,
-            runs,
-            state_keys,
-            threads,
-        )
-        for kind in vars(module).values()
-        if isinstance(kind, type) and issubclass(kind, Group) and kind is not Group
-    ]
-    for group in groups:
-        for name, verb in vars(group).items():
-            if isinstance(verb, Verb):
-                yield pytest.param(verb.build, id=f"{group.__name__}.{name}")
-
-
-def dummy(parameter: inspect.Parameter) -> Any:
-    kind = str(parameter.annotation)
-    if "Literal" in kind or parameter.name == "kind":
-        return {"kind": "update"}.get(parameter.name, "x")
-    if "Sequence" in kind or "Iterable" in kind:
-        return []
-    if "Mapping" in kind or "JsonObject" in kind:
-        return {"key": "k"}
-    if "datetime" in kind:
-        return datetime.now(UTC)
-    if "bool" in kind:
-        return True
-    if "int" in kind or "float" in kind:
-        return 1
-    if "Dispatch" in kind:
-        return SimpleNamespace(id="x", claim_token="x")
-    return "x"
-
-
-def full_call(build: Any) -> Call[Any]:
-    positional: list[Any] = []
-    named = {}
-    for parameter in inspect.signature(build).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            named[parameter.name] = dummy(parameter)
-        else:
-            positional.append(dummy(parameter))
-    made: Call[Any] = build(*positional, **named)
-    return made
-
-
-@pytest.mark.parametrize("build", list(verbs()))
-def test_method__path_query_and_body__exist_in_the_api(build: Any) -> None:
-    call = full_call(build)
-    (operation,) = (
-        operations[call.method.lower()]
-        for path, operations in DOCUMENT["paths"].items()
-        if call.method.lower() in operations
-        and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), "/api/v1" + call.path)
-    )
-    parameters = {each["name"] for each in operation.get("parameters", [])}
-    assert set(call.query) - parameters == set()
-    assert {name for name, value in call.headers.items() if value} - parameters == set()
-    if call.body is not NOTHING:
-        content = operation.get("requestBody", {}).get("content", {})
-        assert call.media_type in content or not call.body
-        reference = content.get(call.media_type, {}).get("schema", {}).get("$ref", "")
-        if reference and isinstance(call.body, dict):
-            shape = DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]]
-            assert set(call.body) == set(shape["properties"])
-    if call.method == "GET":
-        query = {each["name"] for each in operation["parameters"] if each["in"] == "query"}
-        names = inspect.signature(build).parameters
-        shared = {"page": Listing, "filters": Filters}
-        others = [shared[name].__annotations__ for name in names if name in shared]
-        assert query - set(call.query).union(*others) == set()
-
-
 def test_methods__of_all_groups__have_their_own_names_in_editors_and_errors() -> None:
     called = []
     with Commonhold("http://127.0.0.1:1", "t") as state:
@@ -328,13 +230,11 @@ def test_types__of_results__are_exact_in_both_clients(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_public_names__all_verbs_and_classes__have_a_description_for_editors() -> None:
-    documented = [each.values[0] for each in verbs()]
+def test_public_names__all_classes__have_a_description_for_editors() -> None:
     classes = [each for each in vars(commonhold).values() if inspect.isclass(each)]
     assert len(classes) > 30
     # `vars`, because `__doc__` of a class may be inherited.
-    missing = [each for each in documented if not each.__doc__]
-    assert missing + [each for each in classes if not vars(each).get("__doc__")] == []
+    assert [each for each in classes if not vars(each).get("__doc__")] == []
 
 
 def test_errors__all_that_the_client_raises__are_exported() -> None:

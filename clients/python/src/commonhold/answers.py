@@ -535,6 +535,22 @@ class Thread(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lineage(Answer):
+    """The relatives of a thread. Threads that you may not see are left out."""
+
+    thread_id: str
+    """Id of a thread."""
+    ancestors: list[str]
+    """Ids of the threads above it, the parent first."""
+    child_count: int
+    """Number of its children."""
+    forked_from: ForkOrigin | None
+    """What it was copied from; null: nothing, or a thread that you may not see."""
+    fork_count: int
+    """Number of threads copied from it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Message(Answer):
     """A message as it was sent, with the members that the server adds. Further members of the
     message are kept."""

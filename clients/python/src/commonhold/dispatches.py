@@ -166,6 +166,14 @@ def list_dispatches(
     return Call("GET", "/dispatches", page_of(Dispatch.read), query)
 
 
+def count_dispatches(
+    *, thread_id: str | None = None, agent_id: str | None = None
+) -> Call[dict[str, int]]:
+    """How many dispatches of a thread or agent, or without filters of the workspace, have each status:
+    `{"Queued": 3, "DeadLetter": 0, …}`."""
+    return Call("GET", "/dispatches/counts", dict, given(thread_id=thread_id, agent_id=agent_id))
+
+
 def interrupt(thread_id: str) -> Call[dict[str, Any]]:
     """Supersede the queued dispatches of the thread, and the claim of a claimed one."""
     return Call("POST", thread_path(thread_id, "/interrupt"), dict, body={})
@@ -185,4 +193,5 @@ class Dispatches(Group[S]):
     replay_dead = Verb(replay_dead_letters)
     get = Verb(read_dispatch)
     list = Verb(list_dispatches)
+    counts = Verb(count_dispatches)
     interrupt = Verb(interrupt)

@@ -197,7 +197,7 @@ def list_entries(
         prefix=prefix,
         scope_kind=scope_kind,
         updated_since=updated_since,
-        tag=tag if tag is None or isinstance(tag, str) else tuple(arguments.texts("tag", tag)),
+        tag=_tag(tag),
         tags=tags,
         valid=valid,
         include="value" if values else None,
@@ -205,6 +205,45 @@ def list_entries(
         **page,
     )
     return Call("GET", f"/state/{namespace_segment(namespace)}", page_of(EntryRow.read), query)
+
+
+def list_state(
+    *,
+    prefix: str | None = None,
+    scope_kind: str | None = None,
+    updated_since: datetime | None = None,
+    tag: str | Sequence[str] | None = None,
+    tags: str | None = None,
+    valid: bool | None = None,
+    plugin: str | None = None,
+    values: bool = False,
+    limit: int | None = None,
+    cursor: str | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+) -> Call[Page[EntryRow]]:
+    """Entries of all namespaces, unregistered ones too, by namespace and key. The filters are those of
+    `list`; `plugin`: only namespaces of this plugin. With filters, a page may have fewer items than `limit`, or none:
+    use `every`."""
+    query = given(
+        prefix=prefix,
+        scope_kind=scope_kind,
+        updated_since=updated_since,
+        tag=_tag(tag),
+        tags=tags,
+        valid=valid,
+        plugin=plugin,
+        include="value" if values else None,
+        limit=limit,
+        cursor=cursor,
+        created_after=created_after,
+        created_before=created_before,
+    )
+    return Call("GET", "/state", page_of(EntryRow.read), query)
+
+
+def _tag(tag: str | Sequence[str] | None) -> str | tuple[str, ...] | None:
+    return tag if tag is None or isinstance(tag, str) else tuple(arguments.texts("tag", tag))
 
 
 def list_key(key: Key, *, values: bool = False, **page: Unpack[Listing]) -> Call[Page[EntryRow]]:
@@ -245,6 +284,25 @@ def clear_entries(
     )
 
 
+def clear_state(
+    *,
+    prefix: str | None = None,
+    scope_kind: str | None = None,
+    limit: int | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[dict[str, Any]]:
+    """Delete the entries of all namespaces, unregistered ones too, whose key begins with `prefix` or has this
+    scope; one of them is required. Otherwise as `clear`."""
+    return Call(
+        "DELETE",
+        "/state",
+        dict,
+        {"dry_run": dry_run, **given(prefix=prefix, scope_kind=scope_kind, limit=limit)},
+        headers={"Change-Reason": reason},
+    )
+
+
 def read_history(
     namespace: Where,
     key: Key,
@@ -255,6 +313,19 @@ def read_history(
     """Every kept version, newest first."""
     query = given(include="value" if values else None, **page)
     return Call("GET", _path("history", namespace, key), page_of(EntryVersion.read), query)
+
+
+def pin_version(
+    namespace: Where, key: Key, version: int, *, pinned: bool = True, reason: str = ""
+) -> Call[EntryVersion]:
+    """Pin a version, so that history compaction keeps it; `pinned=False` removes the pin."""
+    return Call(
+        "PATCH",
+        _path("history", namespace, key),
+        EntryVersion.read,
+        body={"version": version, "pinned": pinned},
+        headers={"Change-Reason": reason},
+    )
 
 
 def diff_entry(namespace: Where, key: Key, old: int, new: int) -> Call[Diff]:
@@ -489,10 +560,13 @@ class Entries(Group[S]):
     update = Verb(update_entry)
     delete = Verb(delete_entry)
     list = Verb(list_entries)
+    list_all = Verb(list_state)
     list_key = Verb(list_key)
     clear_key = Verb(clear_key)
     clear = Verb(clear_entries)
+    clear_all = Verb(clear_state)
     history = Verb(read_history)
+    pin_version = Verb(pin_version)
     diff = Verb(diff_entry)
     blame = Verb(blame_entry)
     readers = Verb(list_readers)

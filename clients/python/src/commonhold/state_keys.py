@@ -55,10 +55,30 @@ def get_state_key(name: str) -> Call[StateKey]:
     return Call("GET", f"/state-keys/{segment('name', name)}", StateKey.read)
 
 
+def unregister_state_key(
+    name: str,
+    *,
+    values: Literal["retain", "clear"] | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[dict[str, Any] | None]:
+    """Unregister a state key. `values`: "retain" (the default) leaves its values readable in the threads, "clear"
+    removes them, as one revision of each thread. With `dry_run` only count. Raises Conflict if the key belongs
+    to an installed plugin."""
+    return Call(
+        "DELETE",
+        f"/state-keys/{segment('name', name)}",
+        lambda document: document,
+        given(values=values, dry_run=dry_run or None),
+        headers={"Change-Reason": reason},
+    )
+
+
 class StateKeys(Group[S]):
     """The registered keys of the state of runs and threads."""
 
     register = Verb(register_state_key)
+    unregister = Verb(unregister_state_key)
     get = Verb(get_state_key)
     list = Verb(list_state_keys)
 

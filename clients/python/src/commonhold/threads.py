@@ -13,6 +13,7 @@ from commonhold.answers import (
     Context,
     Diff,
     ItemResult,
+    Lineage,
     Message,
     Snapshot,
     SnapshotPreview,
@@ -226,6 +227,31 @@ def list_snapshots(thread_id: str, **page: Unpack[Listing]) -> Call[Page[dict[st
     return Call("GET", thread_path(thread_id, "/snapshots"), page_of(dict), query)
 
 
+def mark_snapshot(
+    thread_id: str,
+    revision: int,
+    *,
+    label: str | None = None,
+    pinned: bool | None = None,
+    reason: str = "",
+) -> Call[dict[str, Any]]:
+    """Label or pin a revision: compaction keeps its state. `label=""` removes the label. Returns the revision,
+    as `snapshots` lists it."""
+    place = segment("revision", arguments.parameter("revision", revision))
+    return Call(
+        "PATCH",
+        thread_path(thread_id, f"/snapshots/{place}"),
+        dict,
+        body=given(label=label, pinned=pinned),
+        headers={"Change-Reason": reason},
+    )
+
+
+def read_lineage(thread_id: str) -> Call[Lineage]:
+    """The ancestors of the thread, what it was copied from, and the number of its children and forks."""
+    return Call("GET", thread_path(thread_id, "/lineage"), Lineage.read)
+
+
 def diff_revisions(thread_id: str, old: int, new: int) -> Call[Diff]:
     """What changed in the state from revision `old` to revision `new`."""
     return Call("GET", thread_path(thread_id, "/diff"), Diff.read, {"from": old, "to": new})
@@ -306,11 +332,13 @@ class Threads(Group[S]):
     delete = Verb(delete_thread)
     delete_many = Verb(delete_threads)
     fork = Verb(fork_thread)
+    lineage = Verb(read_lineage)
     append = Verb(append_messages)
     messages = Verb(list_messages)
     context = Verb(read_context)
     state = Verb(read_state)
     snapshots = Verb(list_snapshots)
+    mark_snapshot = Verb(mark_snapshot)
     diff = Verb(diff_revisions)
     restore = Verb(restore_revision)
     import_state = Verb(import_state)

@@ -234,3 +234,10 @@ def test_change__metadata__is_merged_and_checked_against_the_version(running: Co
     with pytest.raises(RevisionConflict):
         running.threads.delete("t/1", expected_revision=0)
     running.threads.delete("t/1", if_version=read.version + 2, expected_revision=1)
+
+
+def test_change__parent_none__makes_a_thread_without_a_parent(running: Commonhold) -> None:
+    running.threads.create("t/2", parent_thread_id="t/1")
+    assert running.threads.change("t/2", title="kept").parent_thread_id == "t/1"
+    assert running.threads.change("t/2", parent_thread_id=None).parent_thread_id is None
+    assert [each.id for each in running.threads.list(root=True, prefix="t/2")] == ["t/2"]

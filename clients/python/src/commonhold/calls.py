@@ -28,7 +28,8 @@ from commonhold.reading import Page
 
 R = TypeVar("R")
 
-NOTHING: Final = object()
+# The default of a parameter whose None is sent as null. Any, so that it fits the type of each parameter.
+NOTHING: Final[Any] = object()
 JsonObject: TypeAlias = Mapping[str, Any]
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _ARGUMENTS: Final = {"Change-Reason": "reason"}  # the parameters of callers for these headers

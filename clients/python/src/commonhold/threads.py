@@ -19,7 +19,7 @@ from commonhold.answers import (
     SnapshotPreview,
     Thread,
 )
-from commonhold.calls import Call, JsonObject, Listing, given, segment
+from commonhold.calls import NOTHING, Call, JsonObject, Listing, given, segment
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
@@ -86,20 +86,21 @@ def change_thread(
     metadata: JsonObject | None = None,
     merge: bool = False,
     resource_id: str | None = None,
-    parent_thread_id: str | None = None,
+    parent_thread_id: str | None = NOTHING,
     compaction_policy: JsonObject | None = None,
     if_version: int | None = None,
 ) -> Call[Thread]:
     """Change the given fields. `merge`: `metadata` and `compaction_policy` merge with what is stored, and
-    None removes a member (RFC 7396); without it, they replace all of it. `if_version`: raises
-    VersionConflict if the thread is not at that version."""
+    None removes a member (RFC 7396); without it, they replace all of it. `parent_thread_id`: None makes it a
+    thread without a parent. `if_version`: raises VersionConflict if the thread is not at that version."""
     body = given(
         title=title,
         metadata=metadata,
         resource_id=resource_id,
-        parent_thread_id=parent_thread_id,
         compaction_policy=compaction_policy,
     )
+    if parent_thread_id is not NOTHING:
+        body["parent_thread_id"] = parent_thread_id
     return Call(
         "PATCH",
         thread_path(thread_id),

@@ -145,6 +145,8 @@ def test_method__path_query_and_body__exist_in_the_api(name: str) -> None:
     parameters = {each["name"] for each in operation.get("parameters", [])}
     assert set(call.query) - parameters == set()
     assert {name for name, value in call.headers.items() if value} - parameters == set()
+    names = inspect.signature(build).parameters
+    assert ("reason" in names) == ("Change-Reason" in parameters and name != "search")
     if call.body is not NOTHING:
         content = operation.get("requestBody", {}).get("content", {})
         assert call.media_type in content or not call.body
@@ -154,7 +156,6 @@ def test_method__path_query_and_body__exist_in_the_api(name: str) -> None:
             assert set(call.body) == set(shape["properties"])
     if call.method == "GET":
         query = {each["name"] for each in operation["parameters"] if each["in"] == "query"}
-        names = inspect.signature(build).parameters
         shared = {"page": Listing, "filters": Filters}
         others = [shared[name].__annotations__ for name in names if name in shared]
         assert query - set(call.query).union(*others) == set()

@@ -270,6 +270,52 @@ def test_dispatches__counted__by_status(state: Commonhold) -> None:
     assert state.dispatches.counts(agent_id="b")["Queued"] == 0
 
 
+def test_reason__of_writes__is_in_the_audit(state: Commonhold) -> None:
+    state.state_keys.register("mood", scope="thread", reason="key")
+    state.plugins.install("team", reason="plugin")
+    state.threads.create("t1", reason="create")
+    state.threads.append("t1", {"role": "user", "content": "hi"}, reason="append")
+    state.threads.change("t1", title="x", reason="change")
+    state.threads.fork("t1", new_id="t2", reason="fork")
+    state.runs.start("t1", "r1", reason="start")
+    state.runs.heartbeat("r1", reason="heartbeat")
+    state.runs.commit("r1", [{"key": "mood", "update": "calm"}], reason="commit")
+    state.threads.restore("t1", 2, reason="restore")
+    state.threads.import_state("t1", {"revision": 1, "extensions": {}}, reason="import")
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "book"}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    state.runs.change("r1", status="waiting", waiting=waiting, reason="wait")
+    state.tickets.decide("k1", "resume", reason="decide")
+    state.runs.take_lease("r1", reason="take")
+    state.runs.release_lease("r1", reason="release")
+    state.runs.resume("r1", reason="resume")
+    state.runs.fail("r1", reason="fail")
+    state.runs.start("t1", "r2")
+    state.runs.cancel("r2", reason="cancel")
+    state.runs.start("t1", "r3")
+    state.runs.cancel_many(["r3"], reason="cancel-many")
+    for n in range(2):
+        state.dispatches.enqueue("t1", n, max_attempts=1, reason="enqueue")
+    (held,) = state.dispatches.claim(thread_id="t1", reason="claim")
+    state.dispatches.ack(held, reason="ack")
+    (held,) = state.dispatches.claim(thread_id="t1")
+    state.dispatches.extend(held, 60, reason="extend")
+    state.dispatches.nack(held, "boom", reason="nack")
+    state.dispatches.replay(held.id, reason="replay")
+    state.dispatches.cancel(held.id, reason="cancel-dispatch")
+    state.dispatches.interrupt("t1", reason="interrupt")
+    state.threads.delete("t2", reason="delete")
+    state.threads.delete_many(["t1"], reason="delete-many")
+    state.plugins.uninstall("team", reason="uninstall")
+    reasons = {each.reason for each in state.every(state.audit(limit=200))}
+    expected = (
+        "key plugin create append change fork start heartbeat commit restore import wait decide take release "
+        "resume fail cancel cancel-many enqueue claim ack extend nack replay cancel-dispatch interrupt delete "
+        "delete-many uninstall"
+    )
+    assert reasons == {"", *expected.split()}
+
+
 def test_async_client__new_methods__are_awaited(
     talk: Commonhold, web: Running, alice: Person
 ) -> None:

@@ -23,6 +23,7 @@ def enqueue(
     available_at: datetime | None = None,
     dedupe_key: str | None = None,
     max_attempts: int | None = None,
+    reason: str = "",
 ) -> Call[Dispatch]:
     """Put work into the mailbox of a thread. `priority` is 0 (first) to 255."""
     body = given(
@@ -36,7 +37,13 @@ def enqueue(
         dedupe_key=dedupe_key,
         max_attempts=max_attempts,
     )
-    return Call("POST", thread_path(thread_id, "/dispatches"), Dispatch.read, body=body)
+    return Call(
+        "POST",
+        thread_path(thread_id, "/dispatches"),
+        Dispatch.read,
+        body=body,
+        headers={"Change-Reason": reason},
+    )
 
 
 def claim(
@@ -47,6 +54,7 @@ def claim(
     limit: int | None = None,
     lease_seconds: int | None = None,
     wait: float = 0,
+    reason: str = "",
 ) -> Call[list[ClaimedDispatch]]:
     """Claim work. Waits up to `wait` seconds (at most 30) until there is some. If the response is
     lost, the work can be claimed again when its lease ends."""
@@ -66,45 +74,63 @@ def claim(
         body=body,
         keyed=seconds is None,
         wait=wait,
+        headers={"Change-Reason": reason},
     )
 
 
-def _dispatch(held: ClaimedDispatch, verb: str, **body: Any) -> Call[Dispatch]:
-    sent = given(claim_token=held.claim_token, **body)
+def _dispatch(held: ClaimedDispatch, verb: str, reason: str, **body: Any) -> Call[Dispatch]:
     return Call(
-        "POST", f"/dispatches/{segment('dispatch_id', held.id)}/{verb}", Dispatch.read, body=sent
+        "POST",
+        f"/dispatches/{segment('dispatch_id', held.id)}/{verb}",
+        Dispatch.read,
+        body=given(claim_token=held.claim_token, **body),
+        headers={"Change-Reason": reason},
     )
 
 
-def ack(held: ClaimedDispatch) -> Call[Dispatch]:
+def ack(held: ClaimedDispatch, *, reason: str = "") -> Call[Dispatch]:
     """Acknowledge the dispatch: it was delivered. Raises Conflict if the claim is no longer valid."""
-    return _dispatch(held, "ack")
+    return _dispatch(held, "ack", reason)
 
 
 def nack(
-    held: ClaimedDispatch, error: str | None = None, *, retry_after: int | None = None
+    held: ClaimedDispatch,
+    error: str | None = None,
+    *,
+    retry_after: int | None = None,
+    reason: str = "",
 ) -> Call[Dispatch]:
     """Return the dispatch: a failed attempt. It is queued again after `retry_after` seconds, or
     becomes a dead letter."""
-    return _dispatch(held, "nack", error=error, retry_after=retry_after)
+    return _dispatch(held, "nack", reason, error=error, retry_after=retry_after)
 
 
-def extend(held: ClaimedDispatch, lease_seconds: int | None = None) -> Call[Dispatch]:
+def extend(
+    held: ClaimedDispatch, lease_seconds: int | None = None, *, reason: str = ""
+) -> Call[Dispatch]:
     """Extend the lease of the claim. Raises Conflict if the claim is no longer valid."""
-    return _dispatch(held, "extend", lease_seconds=lease_seconds)
+    return _dispatch(held, "extend", reason, lease_seconds=lease_seconds)
 
 
-def cancel_dispatch(dispatch_id: str) -> Call[Dispatch]:
+def cancel_dispatch(dispatch_id: str, *, reason: str = "") -> Call[Dispatch]:
     """Cancel a queued dispatch. To stop a claimed one, interrupt its thread."""
     return Call(
-        "POST", f"/dispatches/{segment('dispatch_id', dispatch_id)}/cancel", Dispatch.read, body={}
+        "POST",
+        f"/dispatches/{segment('dispatch_id', dispatch_id)}/cancel",
+        Dispatch.read,
+        body={},
+        headers={"Change-Reason": reason},
     )
 
 
-def replay_dispatch(dispatch_id: str) -> Call[Dispatch]:
+def replay_dispatch(dispatch_id: str, *, reason: str = "") -> Call[Dispatch]:
     """Enqueue a dead letter again. Its attempts are counted from zero."""
     return Call(
-        "POST", f"/dispatches/{segment('dispatch_id', dispatch_id)}/replay", Dispatch.read, body={}
+        "POST",
+        f"/dispatches/{segment('dispatch_id', dispatch_id)}/replay",
+        Dispatch.read,
+        body={},
+        headers={"Change-Reason": reason},
     )
 
 
@@ -174,9 +200,15 @@ def count_dispatches(
     return Call("GET", "/dispatches/counts", dict, given(thread_id=thread_id, agent_id=agent_id))
 
 
-def interrupt(thread_id: str) -> Call[dict[str, Any]]:
+def interrupt(thread_id: str, *, reason: str = "") -> Call[dict[str, Any]]:
     """Supersede the queued dispatches of the thread, and the claim of a claimed one."""
-    return Call("POST", thread_path(thread_id, "/interrupt"), dict, body={})
+    return Call(
+        "POST",
+        thread_path(thread_id, "/interrupt"),
+        dict,
+        body={},
+        headers={"Change-Reason": reason},
+    )
 
 
 class Dispatches(Group[S]):

@@ -31,6 +31,7 @@ def start_run(
     parent_run_id: str | None = None,
     parent_thread_id: str | None = None,
     metadata: JsonObject | None = None,
+    reason: str = "",
 ) -> Call[Run]:
     """Start a run, which clears run-scoped state. Raises Conflict if the thread has an active run."""
     body = given(
@@ -45,7 +46,13 @@ def start_run(
         parent_thread_id=parent_thread_id,
         metadata=metadata,
     )
-    return Call("POST", thread_path(thread_id, "/runs"), Run.read, body=body)
+    return Call(
+        "POST",
+        thread_path(thread_id, "/runs"),
+        Run.read,
+        body=body,
+        headers={"Change-Reason": reason},
+    )
 
 
 def read_run(run_id: str, *, wait: float = 0, since: int | None = None) -> Call[Run]:
@@ -85,6 +92,7 @@ def change_run(
     cost_usd: str | float | Decimal | None = None,
     metadata: JsonObject | None = None,
     fencing_token: int | None = None,
+    reason: str = "",
 ) -> Call[Run]:
     """Change the status, counts, cost or metadata: `status="done", termination_reason={"type":
     "natural_end"}`. `cost_usd` is the cost so far, best as a string or Decimal."""
@@ -99,7 +107,7 @@ def change_run(
         metadata=metadata,
         fencing_token=fencing_token,
     )
-    return Call("PATCH", _run(run_id), Run.read, body=body)
+    return Call("PATCH", _run(run_id), Run.read, body=body, headers={"Change-Reason": reason})
 
 
 def commit_step(
@@ -115,6 +123,7 @@ def commit_step(
     reads: Sequence[JsonObject] | None = None,
     label: str | None = None,
     fencing_token: int | None = None,
+    reason: str = "",
 ) -> Call[Committed]:
     """One atomic step: state, messages and the change of the run are stored together, or nothing is.
 
@@ -134,22 +143,34 @@ def commit_step(
         label=label,
         fencing_token=fencing_token,
     )
-    return Call("POST", _run(run_id, "/commits"), Committed.read, body=body)
+    return Call(
+        "POST",
+        _run(run_id, "/commits"),
+        Committed.read,
+        body=body,
+        headers={"Change-Reason": reason},
+    )
 
 
-def heartbeat(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
+def heartbeat(run_id: str, *, fencing_token: int | None = None, reason: str = "") -> Call[Run]:
     """Renew the lease: it lasts `lease_seconds` of the run from now. Raises Superseded if another
     worker has the run."""
     body = given(fencing_token=fencing_token)
-    return Call("POST", _run(run_id, "/heartbeat"), Run.read, body=body)
+    return Call(
+        "POST", _run(run_id, "/heartbeat"), Run.read, body=body, headers={"Change-Reason": reason}
+    )
 
 
-def cancel_run(run_id: str) -> Call[Run]:
+def cancel_run(run_id: str, *, reason: str = "") -> Call[Run]:
     """End the run as cancelled. Its pending tickets become void."""
-    return Call("POST", _run(run_id, "/cancel"), Run.read, body={})
+    return Call(
+        "POST", _run(run_id, "/cancel"), Run.read, body={}, headers={"Change-Reason": reason}
+    )
 
 
-def cancel_runs(run_ids: Iterable[str], *, dry_run: bool = False) -> Call[list[ItemResult]]:
+def cancel_runs(
+    run_ids: Iterable[str], *, dry_run: bool = False, reason: str = ""
+) -> Call[list[ItemResult]]:
     """Cancel up to 200 runs, independently of each other. Returns the result for each."""
     query = given(dry_run=dry_run or None)
     return Call(
@@ -158,25 +179,44 @@ def cancel_runs(run_ids: Iterable[str], *, dry_run: bool = False) -> Call[list[I
         item_results,
         query,
         body={"ids": arguments.texts("run_ids", run_ids)},
+        headers={"Change-Reason": reason},
     )
 
 
-def fail_run(run_id: str, message: str | None = None) -> Call[Run]:
+def fail_run(run_id: str, message: str | None = None, *, reason: str = "") -> Call[Run]:
     """End the run with an error. Its pending tickets become void."""
-    return Call("POST", _run(run_id, "/fail"), Run.read, body=given(message=message))
+    return Call(
+        "POST",
+        _run(run_id, "/fail"),
+        Run.read,
+        body=given(message=message),
+        headers={"Change-Reason": reason},
+    )
 
 
 def take_lease(
-    run_id: str, *, fencing_token: int | None = None, only_if_free: bool | None = None
+    run_id: str,
+    *,
+    fencing_token: int | None = None,
+    only_if_free: bool | None = None,
+    reason: str = "",
 ) -> Call[Run]:
     """Take over the run. Its `fencing_token` grows, so commits of the previous worker are refused."""
     body = given(fencing_token=fencing_token, only_if_free=only_if_free)
-    return Call("POST", _run(run_id, "/lease"), Run.read, body=body)
+    return Call(
+        "POST", _run(run_id, "/lease"), Run.read, body=body, headers={"Change-Reason": reason}
+    )
 
 
-def release_lease(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
+def release_lease(run_id: str, *, fencing_token: int | None = None, reason: str = "") -> Call[Run]:
     """Release the lease: the run counts as stuck until another worker takes it."""
-    return Call("DELETE", _run(run_id, "/lease"), Run.read, given(fencing_token=fencing_token))
+    return Call(
+        "DELETE",
+        _run(run_id, "/lease"),
+        Run.read,
+        given(fencing_token=fencing_token),
+        headers={"Change-Reason": reason},
+    )
 
 
 def resume_run(
@@ -185,13 +225,16 @@ def resume_run(
     revision: int | None = None,
     expected_revision: int | None = None,
     fencing_token: int | None = None,
+    reason: str = "",
 ) -> Call[Run]:
     """Set the run to running again, with a new fencing token and lease, from the state of
     `revision`."""
     body = given(
         revision=revision, expected_revision=expected_revision, fencing_token=fencing_token
     )
-    return Call("POST", _run(run_id, "/resume"), Run.read, body=body)
+    return Call(
+        "POST", _run(run_id, "/resume"), Run.read, body=body, headers={"Change-Reason": reason}
+    )
 
 
 def tickets_of_run(run_id: str, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
@@ -268,12 +311,16 @@ def list_tickets(
 
 
 def decide_ticket(
-    ticket_id: str, action: Literal["resume", "cancel"], payload: Any = None
+    ticket_id: str, action: Literal["resume", "cancel"], payload: Any = None, *, reason: str = ""
 ) -> Call[Ticket]:
     """Decide the ticket. The first decision is final; a second one raises Conflict."""
     body = {"action": action} | given(payload=payload)
     return Call(
-        "POST", f"/tickets/{segment('ticket_id', ticket_id)}/decision", Ticket.read, body=body
+        "POST",
+        f"/tickets/{segment('ticket_id', ticket_id)}/decision",
+        Ticket.read,
+        body=body,
+        headers={"Change-Reason": reason},
     )
 
 

@@ -24,6 +24,7 @@ def register_state_key(
     retain_on_uninstall: bool | None = None,
     plugin: str | None = None,
     description: str | None = None,
+    reason: str = "",
 ) -> Call[StateKey]:
     """Register a key of the state of threads: what an update does (`reducer`), whether parallel
     branches may both update it (`merge`), and how long it lives (`scope`). Needs the role admin.
@@ -41,7 +42,13 @@ def register_state_key(
         plugin=plugin,
         description=description,
     )
-    return Call("PUT", f"/state-keys/{segment('name', name)}", StateKey.read, body=body)
+    return Call(
+        "PUT",
+        f"/state-keys/{segment('name', name)}",
+        StateKey.read,
+        body=body,
+        headers={"Change-Reason": reason},
+    )
 
 
 def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKey]]:
@@ -89,6 +96,7 @@ def install_plugin(
     state_keys: Sequence[JsonObject] = (),
     namespaces: Sequence[JsonObject] = (),
     description: str | None = None,
+    reason: str = "",
 ) -> Call[dict[str, Any]]:
     """Install a plugin: all of its state keys and namespaces are registered, or none."""
     body = given(
@@ -96,7 +104,13 @@ def install_plugin(
         namespaces=arguments.objects("namespaces", namespaces),
         description=description,
     )
-    return Call("PUT", f"/plugins/{segment('name', name)}", dict, body=body)
+    return Call(
+        "PUT",
+        f"/plugins/{segment('name', name)}",
+        dict,
+        body=body,
+        headers={"Change-Reason": reason},
+    )
 
 
 def uninstall_plugin(
@@ -104,11 +118,18 @@ def uninstall_plugin(
     *,
     entries: Literal["retain", "delete"] | None = None,
     dry_run: bool = False,
+    reason: str = "",
 ) -> Call[dict[str, Any] | None]:
     """Uninstall a plugin with its state keys and namespaces. With `dry_run`, only count what would
     be removed."""
     query = given(entries=entries, dry_run=dry_run or None)
-    return Call("DELETE", f"/plugins/{segment('name', name)}", lambda document: document, query)
+    return Call(
+        "DELETE",
+        f"/plugins/{segment('name', name)}",
+        lambda document: document,
+        query,
+        headers={"Change-Reason": reason},
+    )
 
 
 def list_plugins(**page: Unpack[Listing]) -> Call[Page[dict[str, Any]]]:

@@ -36,6 +36,7 @@ def create_thread(
     resource_id: str | None = None,
     parent_thread_id: str | None = None,
     compaction_policy: JsonObject | None = None,
+    reason: str = "",
 ) -> Call[Thread]:
     """Create a thread. A repetition returns the stored one; other content raises Conflict."""
     body = given(
@@ -46,7 +47,7 @@ def create_thread(
         parent_thread_id=parent_thread_id,
         compaction_policy=compaction_policy,
     )
-    return Call("POST", "/threads", Thread.read, body=body)
+    return Call("POST", "/threads", Thread.read, body=body, headers={"Change-Reason": reason})
 
 
 def read_thread(thread_id: str) -> Call[Thread]:
@@ -89,6 +90,7 @@ def change_thread(
     parent_thread_id: str | None = NOTHING,
     compaction_policy: JsonObject | None = None,
     if_version: int | None = None,
+    reason: str = "",
 ) -> Call[Thread]:
     """Change the given fields. `merge`: `metadata` and `compaction_policy` merge with what is stored, and
     None removes a member (RFC 7396); without it, they replace all of it. `parent_thread_id`: None makes it a
@@ -106,7 +108,7 @@ def change_thread(
         thread_path(thread_id),
         Thread.read,
         body=body,
-        headers=_if_match("if_version", if_version),
+        headers=if_match("if_version", if_version, reason),
         media_type="application/merge-patch+json" if merge else "application/json",
     )
 
@@ -118,6 +120,7 @@ def delete_thread(
     dry_run: bool = False,
     if_version: int | None = None,
     expected_revision: int | None = None,
+    reason: str = "",
 ) -> Call[dict[str, Any] | None]:
     """Delete the thread with its messages, runs, state and the entries under `thread::{id}`; with
     `dry_run`, only count them. `if_version`, `expected_revision`: only if the thread is at that
@@ -128,7 +131,7 @@ def delete_thread(
         thread_path(thread_id),
         lambda document: document,
         query,
-        headers=_if_match("if_version", if_version),
+        headers=if_match("if_version", if_version, reason),
     )
 
 
@@ -141,11 +144,14 @@ def delete_threads(
     *,
     children: Literal["detach", "reject", "cascade"] | None = None,
     dry_run: bool = False,
+    reason: str = "",
 ) -> Call[list[ItemResult]]:
     """Delete up to 200 threads, independently of each other. Returns the result for each."""
     body = given(ids=arguments.texts("thread_ids", thread_ids), children=children)
     query = given(dry_run=dry_run or None)
-    return Call("POST", "/threads/delete", item_results, query, body=body)
+    return Call(
+        "POST", "/threads/delete", item_results, query, body=body, headers={"Change-Reason": reason}
+    )
 
 
 def fork_thread(
@@ -156,12 +162,19 @@ def fork_thread(
     message_count: int | None = None,
     title: str | None = None,
     metadata: JsonObject | None = None,
+    reason: str = "",
 ) -> Call[Thread]:
     """A new thread from this one as of a revision and message count."""
     body = given(
         id=new_id, revision=revision, message_count=message_count, title=title, metadata=metadata
     )
-    return Call("POST", thread_path(thread_id, "/fork"), Thread.read, body=body)
+    return Call(
+        "POST",
+        thread_path(thread_id, "/fork"),
+        Thread.read,
+        body=body,
+        headers={"Change-Reason": reason},
+    )
 
 
 def append_messages(
@@ -169,6 +182,7 @@ def append_messages(
     *messages: JsonObject,
     expected_message_count: int | None = None,
     operations: Sequence[JsonObject] | None = None,
+    reason: str = "",
 ) -> Call[Appended]:
     """Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that
     many. `operations` on entries, as those of `batch`, are stored together with the messages or not
@@ -178,7 +192,13 @@ def append_messages(
         expected_message_count=expected_message_count,
         operations=None if operations is None else arguments.objects("operations", operations),
     )
-    return Call("POST", thread_path(thread_id, "/messages"), Appended.read, body=body)
+    return Call(
+        "POST",
+        thread_path(thread_id, "/messages"),
+        Appended.read,
+        body=body,
+        headers={"Change-Reason": reason},
+    )
 
 
 def list_messages(
@@ -259,7 +279,7 @@ def diff_revisions(thread_id: str, old: int, new: int) -> Call[Diff]:
 
 
 def restore_revision(
-    thread_id: str, revision: int, *, if_revision: int | None = None
+    thread_id: str, revision: int, *, if_revision: int | None = None, reason: str = ""
 ) -> Call[Snapshot]:
     """A new revision with the state of an old one."""
     return Call(
@@ -267,7 +287,7 @@ def restore_revision(
         thread_path(thread_id, "/restore"),
         Snapshot.read,
         body={"revision": revision},
-        headers=_if_match("if_revision", if_revision),
+        headers=if_match("if_revision", if_revision, reason),
     )
 
 
@@ -278,6 +298,7 @@ def import_state(
     mode: Literal["replace", "merge"] | None = None,
     unknown_keys: Literal["error", "skip"] | None = None,
     if_revision: int | None = None,
+    reason: str = "",
 ) -> Call[Snapshot]:
     """Import `{"revision": n, "extensions": {…}}` as one new revision."""
     body = given(snapshot=dict(snapshot), mode=mode, unknown_keys=unknown_keys)
@@ -286,7 +307,7 @@ def import_state(
         thread_path(thread_id, "/import"),
         Snapshot.read,
         body=body,
-        headers=_if_match("if_revision", if_revision),
+        headers=if_match("if_revision", if_revision, reason),
     )
 
 
@@ -318,9 +339,10 @@ def request_compaction(
     )
 
 
-def _if_match(argument: str, value: int | None) -> dict[str, str | None]:
+def if_match(argument: str, value: int | None, reason: str) -> dict[str, str | None]:
+    """The headers of a write that may require a version or revision."""
     number = arguments.version(argument, value)
-    return {"If-Match": None if number is None else f'"{number}"'}
+    return {"If-Match": None if number is None else f'"{number}"', "Change-Reason": reason}
 
 
 class Threads(Group[S]):

@@ -80,6 +80,13 @@ export interface Filters {
   kind?: string | undefined;
 }
 
+/** The options of writes of an entry. */
+interface Changing extends Guarded {
+  /** Write nothing if the value is equal. */
+  if_changed?: boolean | undefined;
+  dry_run?: boolean | undefined;
+}
+
 const MEDIA = {
   merge: "application/merge-patch+json",
   json: "application/json-patch+json",
@@ -176,20 +183,20 @@ export class Commonhold {
       pinned,
       merge,
       if_changed,
+      dry_run,
       ...options
     }: Omit<Body<"Write">, "value"> & {
       /** Merge with the changes since `if_version`, which is required. */
       merge?: boolean;
-      /** Write nothing if the value is equal. */
-      if_changed?: boolean;
-    } & Guarded = {},
+    } & Changing = {},
   ): Promise<Entry<T>> {
     return this.send({
       method: "PUT",
       path: place("state", namespace, key),
+      query: { dry_run },
       body: { value, ttl_seconds, tags, pinned },
       headers: {
-        "If-Changed": if_changed ? "true" : undefined,
+        ...changed(if_changed),
         "On-Conflict": merge ? "merge" : undefined, // without a version, the server refuses it
       },
       ...options,
@@ -206,18 +213,21 @@ export class Commonhold {
     patch: unknown,
     {
       kind,
+      if_changed,
+      dry_run,
       ...options
     }: {
       /** The form of the patch. Default: `merge`. */
       kind?: keyof typeof MEDIA;
-    } & Guarded = {},
+    } & Changing = {},
   ): Promise<Entry<T>> {
     if (kind === undefined && looksLikeOperations(patch))
       throw new TypeError(
         'kind is required for this patch, because it looks like operations: send kind: "update" (as update() does), "json" for a JSON Patch, or "merge" for a merge patch',
       );
     const path = place("state", namespace, key);
-    return this.send({ method: "PATCH", path, body: patch, media_type: MEDIA[kind ?? "merge"], ...options });
+    const media_type = MEDIA[kind ?? "merge"];
+    return this.send({ method: "PATCH", path, query: { dry_run }, body: patch, media_type, headers: changed(if_changed), ...options });
   }
 
   /** Change parts of the value on the server, in one step. */
@@ -225,14 +235,14 @@ export class Commonhold {
     namespace: Namespace,
     key: string,
     operations: Operation | readonly Operation[],
-    options: Writing = {},
+    options: Changing = {},
   ): Promise<Entry<T>> {
     return this.patch(namespace, key, [operations].flat(), { kind: "update", ...options });
   }
 
-  /** Delete an entry. A repetition changes nothing. History and the version counter are kept. */
-  delete(namespace: Namespace, key: string, options: Guarded = {}): Promise<void> {
-    return this.send({ method: "DELETE", path: place("state", namespace, key), ...options });
+  /** Delete an entry. A repetition changes nothing. History and the version counter are kept. With `dry_run` only count. */
+  delete(namespace: Namespace, key: string, { dry_run, ...options }: { dry_run?: boolean } & Guarded = {}): Promise<Cleared | undefined> {
+    return this.send({ method: "DELETE", path: place("state", namespace, key), query: { dry_run }, ...options });
   }
 
   /** Entries of a namespace, by key; with `include: "value"` the values too. */
@@ -305,8 +315,14 @@ export class Commonhold {
   }
 
   /** Write a new version equal to an old one. */
-  restore<T = unknown>(namespace: Namespace, key: string, version: number, options: Guarded = {}): Promise<Entry<T>> {
-    return this.send({ method: "POST", path: place("restore", namespace, key), body: { version }, ...options });
+  restore<T = unknown>(
+    namespace: Namespace,
+    key: string,
+    version: number,
+    { if_changed, dry_run, ...options }: Changing = {},
+  ): Promise<Entry<T>> {
+    const path = place("restore", namespace, key);
+    return this.send({ method: "POST", path, query: { dry_run }, body: { version }, headers: changed(if_changed), ...options });
   }
 
   /**
@@ -351,19 +367,21 @@ export class Commonhold {
     {
       atomic = true,
       minimal = false,
+      dry_run,
       ...options
     }: {
       /** All or none. Default: true. */
       atomic?: boolean;
       /** Leave the entries out of the results of writes. Default: false. */
       minimal?: boolean;
+      dry_run?: boolean;
     } & Writing = {},
   ): Promise<Outcome[]> {
     const body = { atomic, operations };
     const headers = { Prefer: minimal ? "return=minimal" : undefined };
     // Reads are safe to repeat; with a key, the server would store all values for a repetition.
     const keyed = !Array.isArray(operations) || operations.some((each) => each?.op !== "get");
-    const call = { method: "POST", path: "/state/batch", body, headers, keyed, ...options } as const;
+    const call = { method: "POST", path: "/state/batch", query: { dry_run }, body, headers, keyed, ...options } as const;
     return (await this.send<{ results: Outcome[] }>(call)).results;
   }
 
@@ -531,6 +549,10 @@ function within(name: string, value: number, least: number, most = Infinity): nu
 
 function noFetch(): never {
   throw new CommonholdError("this runtime has no fetch: use Node 20.3 or newer, or give the client one as the option fetch");
+}
+
+function changed(if_changed: boolean | undefined): Record<string, string | undefined> {
+  return { "If-Changed": if_changed ? "true" : undefined };
 }
 
 function looksLikeOperations(patch: unknown): boolean {

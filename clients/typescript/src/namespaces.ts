@@ -4,7 +4,7 @@ import { segment, type Sending, type Writing } from "./calls.js";
 import { requireObject } from "./json.js";
 import { nameOf, type Namespace } from "./keys.js";
 import type { Paged } from "./pages.js";
-import type { Body, CompactionOr, HistoryPreview, NamespaceInfo, Query } from "./schemas.js";
+import type { Body, CompactionOr, HistoryPreview, NamespaceInfo, NamespaceRemoval, Query, RegistrationOr } from "./schemas.js";
 import { Group, read } from "./threads.js";
 
 /** How a registered namespace may change. */
@@ -25,7 +25,7 @@ export class Namespaces extends Group {
    * `replace` everything is replaced, and the last of several programs wins; `if_version` is the schema version to
    * replace (0: not registered), else VersionConflict.
    */
-  register(
+  register<D extends boolean = false>(
     name: string,
     {
       signal,
@@ -33,12 +33,13 @@ export class Namespaces extends Group {
       idempotency_key,
       replace = false,
       if_version,
+      dry_run,
       ...body
-    }: Body<"NamespaceDefinition", { schema?: unknown; default?: unknown }> & Replacing & Writing = {},
-  ): Promise<NamespaceInfo> {
+    }: Body<"NamespaceDefinition", { schema?: unknown; default?: unknown }> & { dry_run?: D } & Replacing & Writing = {},
+  ): Promise<RegistrationOr<D>> {
     requireObject("the definition of a namespace", body);
     const path = `/namespaces/${segment(name)}`;
-    const query = replace ? {} : { if_exists: "accept" };
+    const query = { if_exists: replace ? undefined : "accept", dry_run };
     return this.api.send({ method: "PUT", path, query, body, signal, reason, idempotency_key, if_version });
   }
 
@@ -52,12 +53,12 @@ export class Namespaces extends Group {
     return this.api.paged("/namespaces", query);
   }
 
-  /** Unregister. `entries` is required if there are live entries, else Conflict: `"delete"` deletes them, `"retain"` leaves them unreadable. */
+  /** Unregister. `entries` is required if there are live entries, else Conflict: `"delete"` deletes them, `"retain"` leaves them unreadable. With `dry_run` only count. */
   unregister(
     namespace: Namespace,
-    { entries, ...options }: Pick<Query<"unregister_namespace">, "entries"> & Writing = {},
-  ): Promise<void> {
-    return this.api.send({ method: "DELETE", path: place(namespace), query: { entries }, ...options });
+    { entries, dry_run, ...options }: Query<"unregister_namespace"> & Writing = {},
+  ): Promise<NamespaceRemoval | undefined> {
+    return this.api.send({ method: "DELETE", path: place(namespace), query: { entries, dry_run }, ...options });
   }
 
   /** How many versions the entries of the namespace have, and how many a compaction of its history would remove now. */

@@ -5,7 +5,7 @@ import type { components, operations } from "./openapi.js";
 type Schemas = components["schemas"];
 
 /** An entry. Missing: `exists` is false, `value` the namespace's default, `version` 0. */
-export type Entry<T = unknown> = Omit<Schemas["Entry"], "value"> & { value: T };
+export type Entry<T = unknown> = Omit<Schemas["Entry"], "value"> & { value: T } & Partial<Schemas["DryRun"]>;
 /** An entry in a list. It has a `value` only with `include: "value"`. */
 export type EntryRow = Schemas["EntryRow"];
 export type EntryVersion = Schemas["EntryVersion"];
@@ -16,6 +16,10 @@ export type EntryReader = Schemas["EntryReader"];
 export type Diff = Schemas["Diff"];
 export type Hit = Schemas["Hit"];
 export type NamespaceInfo = Schemas["Namespace"];
+/** The entries that would lose their namespace. */
+export type NamespaceRemoval = Schemas["NamespaceRemoval"] & Schemas["DryRun"];
+/** With `dry_run: true` what the registration would change, else the namespace. */
+export type RegistrationOr<D extends boolean> = D extends true ? Schemas["RegistrationPreview"] & Schemas["DryRun"] : NamespaceInfo;
 export type StateKeyInfo = Schemas["StateKey"];
 /** What the removal of a state key would remove. */
 export type StateKeyRemoval = Schemas["StateKeyRemoval"] & Schemas["DryRun"];
@@ -29,10 +33,10 @@ export type ItemResult = Schemas["ItemResult"];
 /** The context that a model should see: with summaries, and with at most `max_tokens`. */
 export type Context = Omit<Schemas["Context"], "messages"> & { messages: NewMessage[] };
 /** A thread's state at one revision. */
-export type Snapshot = Omit<Schemas["Snapshot"], "extensions"> & { extensions: Record<string, unknown> };
+export type Snapshot = Omit<Schemas["Snapshot"], "extensions"> & { extensions: Record<string, unknown> } & Partial<Schemas["DryRun"]>;
 export type Revision = Schemas["Revision"];
 export type Run = Schemas["Run"];
-export type Committed = Schemas["Committed"];
+export type Committed = Schemas["Committed"] & Partial<Schemas["DryRun"]>;
 export type Ticket = Schemas["Ticket"];
 export type Dispatch = Schemas["Dispatch"];
 export type DispatchCounts = Schemas["DispatchCounts"];
@@ -47,7 +51,7 @@ export type Interruption = Schemas["Interruption"] & Partial<Schemas["DryRun"]>;
 export type Me = Schemas["Me"];
 export type Usage = Schemas["Usage"];
 export type AuditRow = Schemas["AuditRow"];
-export type Plugin = Schemas["Plugin"];
+export type Plugin = Schemas["Plugin"] & Partial<Schemas["DryRun"]>;
 export type PluginSummary = Schemas["PluginSummary"];
 /** What the removal of a plugin would remove. */
 export type PluginRemoval = Schemas["PluginRemoval"] & Schemas["DryRun"];

@@ -134,12 +134,13 @@ export class Threads extends Group {
 
   /**
    * Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that many. `operations`
-   * on entries, as those of `batch`, are stored together with the messages or not at all.
+   * on entries, as those of `batch`, are stored together with the messages or not at all. `if_version`: only if the state is
+   * at that revision.
    */
   append(
     id: string,
     messages: readonly NewMessage[],
-    options: Omit<Body<"NewMessages", { operations?: readonly BatchOperation[] }>, "messages"> & Writing = {},
+    options: Omit<Body<"NewMessages", { operations?: readonly BatchOperation[] }>, "messages"> & Guarded = {},
   ): Promise<Appended> {
     return this.api.send(write("POST", thread(id, "/messages"), { messages, ...options }));
   }
@@ -182,17 +183,17 @@ export class Threads extends Group {
   }
 
   /** A new revision with the state of an old one. `if_version`: only over that revision. */
-  restore(id: string, revision: number, options: Guarded = {}): Promise<Snapshot> {
-    return this.api.send(write("POST", thread(id, "/restore"), { revision, ...options }));
+  restore(id: string, revision: number, { dry_run, ...options }: { dry_run?: boolean } & Guarded = {}): Promise<Snapshot> {
+    return this.api.send({ ...write("POST", thread(id, "/restore"), { revision, ...options }), query: { dry_run } });
   }
 
-  /** Import `{revision, extensions}` as one new revision. */
+  /** Import `{revision, extensions}` as one new revision. `if_version`: only over that revision. */
   importState(
     id: string,
     snapshot: Snapshot,
-    options: Omit<Body<"SnapshotImport">, "snapshot"> & Guarded = {},
+    { dry_run, ...options }: Omit<Body<"SnapshotImport">, "snapshot"> & { dry_run?: boolean } & Guarded = {},
   ): Promise<Snapshot> {
-    return this.api.send(write("POST", thread(id, "/import"), { snapshot, ...options }));
+    return this.api.send({ ...write("POST", thread(id, "/import"), { snapshot, ...options }), query: { dry_run } });
   }
 
   /** What a compaction would do now. `would_fold` has the messages that it would summarize, or `skip` the reason why it would do nothing. */
@@ -255,10 +256,13 @@ export class Runs extends Group {
     return this.api.paged("/runs", query);
   }
 
-  /** Change the status, counts or metadata: `{ status: "done", termination_reason: { type: "natural_end" } }`. */
+  /**
+   * Change the status, counts or metadata: `{ status: "done", termination_reason: { type: "natural_end" } }`. `if_version`: only if
+   * `last_revision` of the run is that revision.
+   */
   change(
     id: string,
-    fields: Body<"RunChange", { termination_reason?: Json; waiting?: Json; metadata?: Json }> & Writing,
+    fields: Body<"RunChange", { termination_reason?: Json; waiting?: Json; metadata?: Json }> & Guarded,
   ): Promise<Run> {
     return this.api.send(write("PATCH", run(id), fields));
   }
@@ -267,11 +271,14 @@ export class Runs extends Group {
    * Store a step of the run: all of it as one revision, or nothing. An empty commit returns the current revision. Throws
    * RevisionConflict if `base_revision` is not the current one, and Superseded if `fencing_token` is not the current one.
    */
-  commit(id: string, step: Commit & Writing): Promise<Committed> {
+  commit(id: string, step: Commit & { dry_run?: boolean } & Writing): Promise<Committed> {
+    const path = run(id, "/commits");
+    requireObject(`the fields of POST ${path}`, step);
+    const { dry_run, ...fields } = step;
     if (step.updates !== undefined && !Array.isArray(step.updates)) {
       throw new TypeError("updates must be a list, such as [stateKey.update(1)]");
     }
-    return this.api.send(write("POST", run(id, "/commits"), step));
+    return this.api.send({ ...write("POST", path, fields), query: { dry_run } });
   }
 
   /** Extend the lease: it lasts `lease_seconds` of the run from now. Throws Superseded if `fencing_token` is not the current one. */
@@ -288,13 +295,13 @@ export class Runs extends Group {
     return (await this.api.send<{ results: ItemResult[] }>(call)).results;
   }
 
-  /** End the run as cancelled. Its pending tickets become void. A run that has ended does not change. */
-  cancel(id: string, options: Writing = {}): Promise<Run> {
+  /** End the run as cancelled. Its pending tickets become void. A run that has ended does not change. `if_version`: only if its `last_revision` is that revision. */
+  cancel(id: string, options: Guarded = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/cancel"), options));
   }
 
-  /** End the run with an error. Its pending tickets become void. */
-  fail(id: string, fields: Body<"RunFailure"> & Writing = {}): Promise<Run> {
+  /** End the run with an error. Its pending tickets become void. `if_version`: only if its `last_revision` is that revision. */
+  fail(id: string, fields: Body<"RunFailure"> & Guarded = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/fail"), fields));
   }
 
@@ -430,8 +437,8 @@ export class Dispatches extends Group {
   }
 
   /** Supersede the queued dispatches of the thread, and the claim of a claimed one. */
-  interrupt(threadId: string, options: Writing = {}): Promise<Interruption> {
-    return this.api.send(write("POST", thread(threadId, "/interrupt"), options));
+  interrupt(threadId: string, { dry_run, ...options }: { dry_run?: boolean } & Writing = {}): Promise<Interruption> {
+    return this.api.send({ ...write("POST", thread(threadId, "/interrupt"), options), query: { dry_run } });
   }
 
   private hold({ id, claim_token }: Held, verb: string, fields: Guarded): Promise<Dispatch> {
@@ -476,9 +483,12 @@ export class Plugins extends Group {
   /** Install a plugin: register all its keys and namespaces, or none. */
   install(
     name: string,
-    fields: Body<"Installation", { state_keys?: readonly Json[]; namespaces?: readonly Json[] }> & Writing,
+    {
+      dry_run,
+      ...fields
+    }: Body<"Installation", { state_keys?: readonly Json[]; namespaces?: readonly Json[] }> & { dry_run?: boolean } & Writing,
   ): Promise<Plugin> {
-    return this.api.send(write("PUT", `/plugins/${segment(name)}`, fields));
+    return this.api.send({ ...write("PUT", `/plugins/${segment(name)}`, fields), query: { dry_run } });
   }
 
   /**

@@ -14,6 +14,18 @@ test("a dry run is a parameter, a reason a header, and the rest the body", async
   await state.namespaces.compact("notes", how);
   await state.stateKeys.unregister("mood", { values: "clear", ...how });
   await state.clearAll({ prefix: "a/", limit: 5, ...how });
+  await state.namespaces.register("notes", { tracked: true, ...how });
+  await state.namespaces.unregister("notes", { entries: "delete", ...how });
+  await state.plugins.install("team", { state_keys: [], ...how });
+  await state.dispatches.interrupt("t1", how);
+  await state.threads.restore("t1", 2, how);
+  await state.threads.importState("t1", { revision: 1, extensions: {} }, { mode: "merge", ...how });
+  await state.runs.commit("r1", { label: "x", ...how });
+  await state.put("notes", "k", 1, { tags: ["x"], ...how });
+  await state.patch("notes", "k", { n: 1 }, how);
+  await state.update("notes", "k", { op: "remove", path: "/n" }, how);
+  await state.restore("notes", "k", 3, how);
+  await state.delete("notes", "k", how);
   assert.deepEqual(
     asked.map(({ method, url, body }) => [method, url, body && JSON.parse(body)]),
     [
@@ -25,6 +37,18 @@ test("a dry run is a parameter, a reason a header, and the rest the body", async
       ["POST", "/api/v1/namespaces/notes/compactions?dry_run=true", ""],
       ["DELETE", "/api/v1/state-keys/mood?values=clear&dry_run=true", ""],
       ["DELETE", "/api/v1/state?prefix=a%2F&limit=5&dry_run=true", ""],
+      ["PUT", "/api/v1/namespaces/notes?if_exists=accept&dry_run=true", { tracked: true }],
+      ["DELETE", "/api/v1/namespaces/notes?entries=delete&dry_run=true", ""],
+      ["PUT", "/api/v1/plugins/team?dry_run=true", { state_keys: [] }],
+      ["POST", "/api/v1/threads/t1/interrupt?dry_run=true", {}],
+      ["POST", "/api/v1/threads/t1/restore?dry_run=true", { revision: 2 }],
+      ["POST", "/api/v1/threads/t1/import?dry_run=true", { snapshot: { revision: 1, extensions: {} }, mode: "merge" }],
+      ["POST", "/api/v1/runs/r1/commits?dry_run=true", { label: "x" }],
+      ["PUT", "/api/v1/state/notes/k?dry_run=true", { value: 1, tags: ["x"] }],
+      ["PATCH", "/api/v1/state/notes/k?dry_run=true", { n: 1 }],
+      ["PATCH", "/api/v1/state/notes/k?dry_run=true", [{ op: "remove", path: "/n" }]],
+      ["POST", "/api/v1/restore/notes/k?dry_run=true", { version: 3 }],
+      ["DELETE", "/api/v1/state/notes/k?dry_run=true", ""],
     ],
   );
   for (const { headers } of asked) assert.deepEqual([headers["change-reason"], headers["idempotency-key"]], ["why", "mine"]);
@@ -37,6 +61,20 @@ test("the reason of a redaction is a member of the body, which requires it", asy
   assert.equal(url, "/api/v1/redact/notes/a%2Fb?dry_run=false");
   assert.deepEqual(JSON.parse(body), { reason: "größer", pointers: ["/x"] });
   assert.deepEqual([headers["change-reason"], headers["idempotency-key"]], [undefined, "mine"]);
+});
+
+test("conditions on versions, revisions and values are headers", async (t) => {
+  const { asked, state } = await serving(t, json({ results: [] }));
+  await state.runs.change("r1", { step_count: 1, if_version: 4 });
+  await state.runs.cancel("r1", { if_version: 4 });
+  await state.runs.fail("r1", { message: "x", if_version: 4 });
+  await state.threads.append("t1", [], { if_version: 4 });
+  await state.update("notes", "k", { op: "remove", path: "/n" }, { if_version: 4, if_changed: true });
+  await state.restore("notes", "k", 1, { if_version: 4, if_changed: true });
+  for (const { headers, body } of asked) assert.deepEqual([headers["if-match"], /if_/.test(body)], ['"4"', false]);
+  assert.deepEqual(asked.map(({ headers }) => headers["if-changed"]).slice(-3), [undefined, "true", "true"]);
+  await state.batch([], { dry_run: true });
+  assert.equal(asked.at(-1).url, "/api/v1/state/batch?dry_run=true");
 });
 
 test("versions and revisions are marked", async (t) => {

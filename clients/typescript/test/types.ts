@@ -55,6 +55,16 @@ export async function calls(): Promise<void> {
   const rows: number = (await state.namespaces.compact("counter", { dry_run: true })).rows_removed;
   const maybe = await state.namespaces.compact("counter", { dry_run: rows > removed });
   if ("finished_at" in maybe) maybe.status.concat(job, String(folded));
+  const removal = await state.namespaces.unregister("counter", { dry_run: true });
+  const held: number | undefined = removal?.held.entries;
+  const registered = await state.namespaces.register("counter", { tracked: true });
+  const wouldChange: boolean = (await state.namespaces.register("counter", { dry_run: true })).would_change;
+  registered.name.concat(String(held), String(wouldChange));
+  await state.runs.cancel("r1", { if_version: (await state.runs.get("r1")).last_revision });
+  // @ts-expect-error: a registration has no preview
+  (await state.namespaces.register("counter")).would_change;
+  // @ts-expect-error: a heartbeat has no condition
+  await state.runs.heartbeat("r1", { if_version: 1 });
   // @ts-expect-error: a job has no preview
   (await state.threads.compact("t1")).would_fold;
   // @ts-expect-error: no such kind

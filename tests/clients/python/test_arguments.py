@@ -244,7 +244,7 @@ def test_profile_key__field_without_default__is_refused_when_the_class_is_define
         (
             lambda: cast(Any, Commonhold).delete("n", "k", zzz=1),
             "Commonhold.delete() got an unexpected "
-            "keyword argument 'zzz'. Its parameters are namespace, key, if_version, reason.",
+            "keyword argument 'zzz'. Its parameters are namespace, key, if_version, dry_run, reason.",
         ),
         (
             lambda: NOWHERE.threads.list(limmit=3),

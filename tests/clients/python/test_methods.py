@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from commonhold import Commonhold
 from commonhold.calls import NOTHING, Call, Listing
-from commonhold.entries import Filters
+from commonhold.feed import Filters
 from commonhold.verbs import Group, Verb
 
 from project.env import BASE_DIR
@@ -38,6 +37,27 @@ WITHOUT_METHOD = {
     "erase": "administration: rare, and cannot be undone",
     "get_version": "for monitoring",
 }
+# Why methods have no argument for query parameters and headers of their operations.
+WITHOUT_ARGUMENT = {
+    "Run-Id": "an option of the client",
+    "Idempotency-Key": "an argument of `send`; in TypeScript an option of every write",
+    "If-None-Match": "`if_version=0` is the same; the clients have no cache for reads",
+    "Last-Event-ID": "`watch` sends it",
+    "if_exists": "`replace` chooses it",
+    "Prefer": "the result of a write is the entry; `batch` has `minimal`",
+    "On-Conflict": "`put` has `merge`; patches and deletions need no version",
+    "search Change-Reason": "it changes nothing",
+    "redact Change-Reason": "its reason is a field of the body",
+    "runs.commit If-Match": "`base_revision` is the same",
+}
+# Likewise, of Python only, where the result of the method would have two types.
+WITHOUT_DRY_RUN = {
+    "namespaces.compact": "`namespaces.preview_compaction`",
+    "threads.compact": "`threads.preview_compaction`",
+    "namespaces.register": "`request`",
+}
+# The options for headers in TypeScript.
+OPTIONS = {"If-Match": "if_version", "If-Changed": "if_changed", "Change-Reason": "reason"}
 # Methods that are not exactly one call of the API.
 ONLY_PYTHON = {"close", "every"}
 ONLY_TYPESCRIPT = {"paged", "threads.read"}
@@ -103,10 +123,29 @@ def operation_of(call: Call[Any]) -> str:
     return min(found, key=lambda name: OPERATIONS[name][1].count("{"))
 
 
-def typescript() -> Iterator[str]:
-    """The methods of the TypeScript client. Its own tests ensure that the reference has all of them."""
+def typescript() -> dict[str, set[str]]:
+    """The methods of the TypeScript client, by their names in Python, with their parameters and options. Its own
+    tests ensure that the reference has all of them."""
     page = (BASE_DIR / "docs/reference/typescript.md").read_text()
-    return (found[1] for found in re.finditer(r"^### state\.(\S+)$", page, re.MULTILINE))
+    found = {}
+    for section in re.split(r"^##+ ", page, flags=re.MULTILINE):
+        if section.startswith("state."):
+            name = section.split()[0].removeprefix("state.")
+            signature = re.findall(r"\b(\w+)\??: ", section.split("```")[1])
+            lists = re.findall(r"^(?:- `\w+` \(|`\w+`: |- and ).*$", section, re.MULTILINE)
+            options = [each for line in lists for each in re.findall(r"`(\w+)`", line)]
+            found[re.sub("[A-Z]", lambda at: f"_{at[0].lower()}", name)] = {*signature, *options}
+    return found
+
+
+def declared(name: str, operation: Any) -> set[str]:
+    """The query parameters and headers of a method's operation that need an argument."""
+    return {
+        each["name"]
+        for each in operation.get("parameters", [])
+        if each["in"] != "path"
+        and WITHOUT_ARGUMENT.keys().isdisjoint({each["name"], f"{name} {each['name']}"})
+    }
 
 
 def test_operations__of_the_api__have_a_method_or_a_reason() -> None:
@@ -125,8 +164,7 @@ def test_operations__of_the_api__have_a_method_or_a_reason() -> None:
 
 def test_methods__of_both_clients__have_the_same_names() -> None:
     """camelCase in TypeScript, snake_case in Python. So the test above is also about TypeScript."""
-    snake = [re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name) for name in typescript()]
-    assert sorted([*verbs(), *OF_BOTH, *ONLY_TYPESCRIPT]) == sorted(snake)
+    assert {*verbs(), *OF_BOTH, *ONLY_TYPESCRIPT} == typescript().keys()
     with Commonhold("http://127.0.0.1:1", "t") as state:
         others = {name for name in dir(state) if callable(getattr(state, name))}
     public = {name for name in others if not name.startswith("_")}
@@ -145,8 +183,6 @@ def test_method__path_query_and_body__exist_in_the_api(name: str) -> None:
     parameters = {each["name"] for each in operation.get("parameters", [])}
     assert set(call.query) - parameters == set()
     assert {name for name, value in call.headers.items() if value} - parameters == set()
-    names = inspect.signature(build).parameters
-    assert ("reason" in names) == ("Change-Reason" in parameters and name != "search")
     if call.body is not NOTHING:
         content = operation.get("requestBody", {}).get("content", {})
         assert call.media_type in content or not call.body
@@ -154,8 +190,16 @@ def test_method__path_query_and_body__exist_in_the_api(name: str) -> None:
         if reference and isinstance(call.body, dict):
             shape = DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]]
             assert set(call.body) == set(shape["properties"])
-    if call.method == "GET":
-        query = {each["name"] for each in operation["parameters"] if each["in"] == "query"}
-        shared = {"page": Listing, "filters": Filters}
-        others = [shared[name].__annotations__ for name in names if name in shared]
-        assert query - set(call.query).union(*others) == set()
+    sent = {*call.query, *(name for name, value in call.headers.items() if value)}
+    shared = {"page": Listing, "filters": Filters}
+    for parameter in shared.keys() & inspect.signature(build).parameters.keys():
+        sent.update(shared[parameter].__annotations__)
+    missing = declared(name, operation) - sent
+    assert missing == ({"dry_run"} if name in WITHOUT_DRY_RUN else set())
+
+
+@pytest.mark.parametrize("name", list(verbs()))
+def test_method__of_typescript__has_an_option_for_each_parameter(name: str) -> None:
+    _, _, operation = OPERATIONS[operation_of(full_call(verbs()[name].build))]
+    expected = {OPTIONS.get(each, each) for each in declared(name, operation)}
+    assert expected - typescript()[name] == set()

@@ -18,7 +18,9 @@ from commonhold import (
     InvalidArgument,
     NotFound,
     Reverts,
+    RevisionConflict,
     SnapshotPreview,
+    VersionConflict,
 )
 
 from state_admin import models
@@ -314,6 +316,61 @@ def test_reason__of_writes__is_in_the_audit(state: Commonhold) -> None:
         "delete-many uninstall"
     )
     assert reasons == {"", *expected.split()}
+
+
+def test_dry_run__of_each_write__changes_nothing(notes: Commonhold) -> None:
+    notes.put("notes", "k", {"n": 1})
+    tried = [
+        notes.put("notes", "k", {"n": 2}, dry_run=True),
+        notes.patch("notes", "k", {"n": 2}, dry_run=True),
+        notes.update("notes", "k", {"op": "add", "path": "/n", "value": 1}, dry_run=True),
+    ]
+    assert [(each.value["n"], each.document["dry_run"]) for each in tried] == [(2, True)] * 3
+    assert notes.delete("notes", "k", dry_run=True) == {"dry_run": True, "matched": 1, "deleted": 0}
+    assert notes.restore("notes", "k", 1, dry_run=True).document["dry_run"]
+    operation: Any = {"op": "delete", "namespace": "notes", "key": "k"}
+    assert notes.batch([operation], dry_run=True)[0].status == 204
+    held = notes.namespaces.unregister("notes", entries="retain", dry_run=True)
+    assert held is not None
+    assert held["held"]["entries"] == 1
+    assert [each.version for each in notes.history("notes", "k")] == [1]
+    assert notes.plugins.install("team", state_keys=[{"key": "mood"}], dry_run=True)["dry_run"]
+    assert notes.plugins.list().items == []
+    notes.threads.create("t1")
+    notes.runs.start("t1", "r1")
+    notes.dispatches.enqueue("t1", 1)
+    state = {"revision": 1, "extensions": {}}
+    assert notes.runs.commit("r1", label="x", dry_run=True).document["dry_run"]
+    assert notes.threads.restore("t1", 1, dry_run=True).document["dry_run"]
+    assert notes.threads.import_state("t1", state, dry_run=True).document["dry_run"]
+    assert notes.dispatches.interrupt("t1", dry_run=True)["superseded_dispatches"] == 1
+    assert len(notes.threads.snapshots("t1")) == 1
+    assert notes.dispatches.counts()["Queued"] == 1
+
+
+def test_condition__on_the_revision_of_a_run__is_checked(state: Commonhold) -> None:
+    state.threads.create("t1")
+    revision = state.runs.start("t1", "r1").last_revision
+    conflicts: Any = [
+        lambda old: state.runs.change("r1", step_count=1, if_revision=old),
+        lambda old: state.runs.cancel("r1", if_revision=old),
+        lambda old: state.runs.fail("r1", if_revision=old),
+        lambda old: state.threads.append("t1", {"role": "user", "content": "x"}, if_revision=old),
+    ]
+    for call in conflicts:
+        with pytest.raises(RevisionConflict):
+            call(revision + 1)
+    assert state.runs.change("r1", step_count=1, if_revision=revision).step_count == 1
+
+
+def test_write__of_an_equal_value__creates_no_version(notes: Commonhold) -> None:
+    notes.put("notes", "k", {"n": 1})
+    assert notes.patch("notes", "k", {"n": 1}, if_changed=True).version == 1
+    operation = {"op": "set", "path": "/n", "value": 1}
+    assert notes.update("notes", "k", operation, if_version=1, if_changed=True).version == 1
+    assert notes.restore("notes", "k", 1, if_changed=True).version == 1
+    with pytest.raises(VersionConflict):
+        notes.update("notes", "k", operation, if_version=2)
 
 
 def test_async_client__new_methods__are_awaited(

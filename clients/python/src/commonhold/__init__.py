@@ -71,7 +71,7 @@ from commonhold.client import AsyncCommonhold, AsyncOptions, Commonhold, Options
 from commonhold.compactions import Compactions
 from commonhold.conversations import KV, Conversation, Kv
 from commonhold.dispatches import Dispatches
-from commonhold.entries import Filters, PatchKind
+from commonhold.entries import PatchKind
 from commonhold.errors import (
     KeyAlreadyRegistered,
     KeyDecode,
@@ -84,6 +84,7 @@ from commonhold.errors import (
     StateError,
     UnknownKey,
 )
+from commonhold.feed import Filters
 from commonhold.keys import Profile, ProfileKey, StateScope, profile_key
 from commonhold.namespaces import Namespaces
 from commonhold.plugins import Plugin, PluginRegistrar

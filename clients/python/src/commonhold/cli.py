@@ -19,7 +19,7 @@ from typing import Any, cast
 from commonhold import documents
 from commonhold.acp import run as run_bridge
 from commonhold.client import AsyncCommonhold, Commonhold
-from commonhold.entries import Filters
+from commonhold.feed import Filters
 from commonhold.importing import import_entries
 from commonhold.problems import CommonholdError, VersionConflict
 from commonhold.version import __version__

@@ -19,7 +19,8 @@ from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one
 from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from commonhold.compactions import Compactions
 from commonhold.dispatches import Dispatches
-from commonhold.entries import Entries, Filters, query_of
+from commonhold.entries import Entries
+from commonhold.feed import Filters, query_of
 from commonhold.joined_reads import ReadJoiner
 from commonhold.keys import Profile, encode, profile_of
 from commonhold.namespaces import Namespaces, register_namespace

@@ -200,12 +200,13 @@ def count_dispatches(
     return Call("GET", "/dispatches/counts", dict, given(thread_id=thread_id, agent_id=agent_id))
 
 
-def interrupt(thread_id: str, *, reason: str = "") -> Call[dict[str, Any]]:
+def interrupt(thread_id: str, *, dry_run: bool = False, reason: str = "") -> Call[dict[str, Any]]:
     """Supersede the queued dispatches of the thread, and the claim of a claimed one."""
     return Call(
         "POST",
         thread_path(thread_id, "/interrupt"),
         dict,
+        given(dry_run=dry_run or None),
         body={},
         headers={"Change-Reason": reason},
     )

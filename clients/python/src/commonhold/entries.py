@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Literal, TypeAlias, TypeVar, Unpack
 
 from commonhold import arguments
 from commonhold.answers import (
     Attribution,
     AuditRow,
     BatchResult,
-    Change,
     Diff,
     Entry,
     EntryReader,
@@ -24,13 +23,12 @@ from commonhold.answers import (
     Usage,
 )
 from commonhold.calls import Call, Listing, given, polling, segment
-from commonhold.keys import AnyKey, StateScope, name_of
+from commonhold.feed import list_changes
+from commonhold.keys import Key, Where, name_of
 from commonhold.problems import InvalidArgument
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
-Where: TypeAlias = str | AnyKey
-Key: TypeAlias = str | StateScope
 PatchKind: TypeAlias = Literal["merge", "json", "update"]
 T = TypeVar("T")
 
@@ -59,15 +57,14 @@ def _path(verb: str, namespace: Where, key: Key) -> str:
     return f"/{verb}/{namespace_segment(namespace)}/{_key(key)}"
 
 
-def guard(if_version: int | None, reason: str, **others: str | None) -> dict[str, str | None]:
+def guard(
+    if_version: int | None, reason: str, if_changed: bool = False, **others: str | None
+) -> dict[str, str | None]:
     """The headers of a write. `if_version` 0: only if it does not exist."""
     expected = arguments.version("if_version", if_version)
     match = None if expected is None else f'"{expected}"'
-    return {"If-Match": match, "Change-Reason": reason, **others}
-
-
-def nothing(_: Any) -> None:
-    """Of a response without content."""
+    changed = "true" if if_changed else None
+    return {"If-Match": match, "If-Changed": changed, "Change-Reason": reason, **others}
 
 
 def get_entry(
@@ -100,23 +97,24 @@ def put_entry(
     ttl_seconds: int | None = None,
     tags: Sequence[str] | None = None,
     pinned: bool | None = None,
+    dry_run: bool = False,
     reason: str = "",
 ) -> Call[Entry]:
     """Write the whole value. `if_version`: the version to replace (0: only if the entry does not
     exist); raises VersionConflict for another one. With `merge`, the server merges changes that do
     not conflict, over version 0 those since the default. `if_changed`: an equal value creates no
-    version."""
+    version. With `dry_run` only check and return what would be stored."""
     tagged = None if tags is None else arguments.texts("tags", tags)
     body = {"value": value, **given(ttl_seconds=ttl_seconds, tags=tagged, pinned=pinned)}
-    headers = guard(
-        if_version,
-        reason,
-        **{
-            "If-Changed": "true" if if_changed else None,
-            "On-Conflict": "merge" if merge else None,
-        },
+    merging = {"On-Conflict": "merge" if merge else None}
+    return Call(
+        "PUT",
+        _path("state", namespace, key),
+        Entry.read,
+        given(dry_run=dry_run or None),
+        body=body,
+        headers=guard(if_version, reason, if_changed, **merging),
     )
-    return Call("PUT", _path("state", namespace, key), Entry.read, body=body, headers=headers)
 
 
 def patch_entry(
@@ -126,6 +124,8 @@ def patch_entry(
     *,
     kind: PatchKind | None = None,
     if_version: int | None = None,
+    if_changed: bool = False,
+    dry_run: bool = False,
     reason: str = "",
 ) -> Call[Entry]:
     """Change a part of the value on the server, which locks the entry meanwhile. `kind` is "merge" (a
@@ -140,8 +140,9 @@ def patch_entry(
         "PATCH",
         _path("state", namespace, key),
         Entry.read,
+        given(dry_run=dry_run or None),
         body=patch,
-        headers=guard(if_version, reason),
+        headers=guard(if_version, reason, if_changed),
         media_type=_MEDIA[kind],
     )
 
@@ -159,22 +160,48 @@ def _default_kind(patch: Any) -> PatchKind:
 
 
 def update_entry(
-    namespace: Where, key: Key, *operations: Mapping[str, Any], reason: str = ""
+    namespace: Where,
+    key: Key,
+    *operations: Mapping[str, Any],
+    if_version: int | None = None,
+    if_changed: bool = False,
+    dry_run: bool = False,
+    reason: str = "",
 ) -> Call[Entry]:
     """Change parts of the value on the server, in one step. `op` is add, max, min, append, union,
     remove, merge or set; `path` is a JSON Pointer."""
     if not operations:
         raise InvalidArgument("operations must not be empty: update(namespace, key, {…}, {…})")
     sent = arguments.objects("operations", operations)
-    return patch_entry(namespace, key, sent, kind="update", reason=reason)
+    return patch_entry(
+        namespace,
+        key,
+        sent,
+        kind="update",
+        if_version=if_version,
+        if_changed=if_changed,
+        dry_run=dry_run,
+        reason=reason,
+    )
 
 
 def delete_entry(
-    namespace: Where, key: Key, *, if_version: int | None = None, reason: str = ""
-) -> Call[None]:
-    """Delete an entry. A repetition changes nothing. History and the version counter are kept."""
-    headers = guard(if_version, reason)
-    return Call("DELETE", _path("state", namespace, key), nothing, headers=headers)
+    namespace: Where,
+    key: Key,
+    *,
+    if_version: int | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[dict[str, Any] | None]:
+    """Delete an entry. A repetition changes nothing. History and the version counter are kept. With `dry_run`
+    only count: `{matched, deleted}`."""
+    return Call(
+        "DELETE",
+        _path("state", namespace, key),
+        lambda document: document,
+        given(dry_run=dry_run or None),
+        headers=guard(if_version, reason),
+    )
 
 
 def list_entries(
@@ -334,15 +361,23 @@ def diff_entry(namespace: Where, key: Key, old: int, new: int) -> Call[Diff]:
 
 
 def restore_entry(
-    namespace: Where, key: Key, version: int, *, if_version: int | None = None, reason: str = ""
+    namespace: Where,
+    key: Key,
+    version: int,
+    *,
+    if_version: int | None = None,
+    if_changed: bool = False,
+    dry_run: bool = False,
+    reason: str = "",
 ) -> Call[Entry]:
     """Write a new version equal to an old one."""
     return Call(
         "POST",
         _path("restore", namespace, key),
         Entry.read,
+        given(dry_run=dry_run or None),
         body={"version": version},
-        headers=guard(if_version, reason),
+        headers=guard(if_version, reason, if_changed),
     )
 
 
@@ -422,6 +457,7 @@ def run_batch(
     *,
     atomic: bool = True,
     minimal: bool = False,
+    dry_run: bool = False,
     reason: str = "",
 ) -> Call[list[BatchResult]]:
     """1 to 1,000 operations: {"op": "get"|"put"|"patch"|"delete", "namespace", "key", "value"?,
@@ -433,6 +469,7 @@ def run_batch(
         "POST",
         "/state/batch",
         lambda document: [BatchResult.read(each) for each in document["results"]],
+        given(dry_run=dry_run or None),
         body={"atomic": atomic, "operations": sent},
         headers={"Change-Reason": reason, **(MINIMAL if minimal else {})},
         # Reads are safe to repeat.
@@ -516,39 +553,6 @@ def list_audit(
         **page,
     )
     return Call("GET", "/audit", page_of(AuditRow.read), query)
-
-
-class Filters(TypedDict, total=False):
-    """Filters of the change feed. A change must match all of them. `prefix` is of the key."""
-
-    namespace: Where
-    key: Key
-    prefix: str
-    thread_id: str
-    run_id: str
-    kind: str
-
-
-def query_of(filters: Filters) -> dict[str, str]:
-    """The filters as query parameters."""
-    namespace = filters.get("namespace")
-    if namespace is not None:
-        filters = {**filters, "namespace": name_of(namespace)}
-    sought: Mapping[str, Any] = filters
-    return {name: arguments.parameter(name, value) for name, value in given(**sought).items()}
-
-
-def list_changes(
-    *,
-    cursor: str | None = None,
-    wait: float = 0,
-    limit: int | None = None,
-    **filters: Unpack[Filters],
-) -> Call[Page[Change]]:
-    """A page of the feed after `cursor`. `next_cursor` is always present: continue with it. `every`
-    would never end, and not pause: to follow the feed, use `watch`."""
-    query = query_of(filters) | given(cursor=cursor, wait=polling(wait), limit=limit)
-    return Call("GET", "/changes", page_of(Change.read), query, wait=wait)
 
 
 class Entries(Group[S]):

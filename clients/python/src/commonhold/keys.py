@@ -138,6 +138,9 @@ def profile_key(name: str, kind: type[T], default: T | None = None) -> Profile[T
 
 
 AnyKey: TypeAlias = type[Any] | Profile[Any]
+# A namespace and a key as callers name them.
+Where: TypeAlias = str | AnyKey
+Key: TypeAlias = str | StateScope
 
 
 def profile_of(key: type[T] | Profile[T]) -> Profile[T]:
@@ -152,7 +155,7 @@ def profile_of(key: type[T] | Profile[T]) -> Profile[T]:
     )
 
 
-def name_of(namespace: str | AnyKey) -> str:
+def name_of(namespace: Where) -> str:
     return namespace if isinstance(namespace, str) else profile_of(namespace).name
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, Unpack
 
 from commonhold.answers import Compaction, HistoryPreview, Namespace
 from commonhold.calls import NOTHING, Call, Listing, given
-from commonhold.entries import Where, guard, namespace_segment, nothing
+from commonhold.entries import guard, namespace_segment
+from commonhold.keys import Where
 from commonhold.problems import Forbidden, NotRegistered
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
@@ -82,14 +83,19 @@ def register_namespace(
 
 
 def unregister_namespace(
-    namespace: Where, *, entries: Literal["retain", "delete"] | None = None, reason: str = ""
-) -> Call[None]:
-    """Unregister. With live entries it needs `entries`: retain leaves them, unreadable."""
+    namespace: Where,
+    *,
+    entries: Literal["retain", "delete"] | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[dict[str, Any] | None]:
+    """Unregister. With live entries it needs `entries`: retain leaves them, unreadable. With
+    `dry_run` only count."""
     return Call(
         "DELETE",
         f"/namespaces/{namespace_segment(namespace)}",
-        nothing,
-        given(entries=entries),
+        lambda document: document,
+        given(entries=entries, dry_run=dry_run or None),
         headers={"Change-Reason": reason},
     )
 

@@ -10,7 +10,7 @@ from commonhold import arguments
 from commonhold.answers import Committed, ItemResult, Knowledge, Run, RunRead, Ticket
 from commonhold.calls import Call, JsonObject, Listing, given, polling, segment
 from commonhold.reading import Page, page_of
-from commonhold.threads import item_results, thread_path
+from commonhold.threads import if_match, item_results, thread_path
 from commonhold.verbs import Group, S, Verb
 
 
@@ -92,10 +92,12 @@ def change_run(
     cost_usd: str | float | Decimal | None = None,
     metadata: JsonObject | None = None,
     fencing_token: int | None = None,
+    if_revision: int | None = None,
     reason: str = "",
 ) -> Call[Run]:
     """Change the status, counts, cost or metadata: `status="done", termination_reason={"type":
-    "natural_end"}`. `cost_usd` is the cost so far, best as a string or Decimal."""
+    "natural_end"}`. `cost_usd` is the cost so far, best as a string or Decimal. `if_revision`: only if
+    `last_revision` of the run is that revision, else RevisionConflict."""
     body = given(
         status=status,
         termination_reason=termination_reason,
@@ -107,7 +109,13 @@ def change_run(
         metadata=metadata,
         fencing_token=fencing_token,
     )
-    return Call("PATCH", _run(run_id), Run.read, body=body, headers={"Change-Reason": reason})
+    return Call(
+        "PATCH",
+        _run(run_id),
+        Run.read,
+        body=body,
+        headers=if_match("if_revision", if_revision, reason),
+    )
 
 
 def commit_step(
@@ -123,6 +131,7 @@ def commit_step(
     reads: Sequence[JsonObject] | None = None,
     label: str | None = None,
     fencing_token: int | None = None,
+    dry_run: bool = False,
     reason: str = "",
 ) -> Call[Committed]:
     """One atomic step: state, messages and the change of the run are stored together, or nothing is.
@@ -147,6 +156,7 @@ def commit_step(
         "POST",
         _run(run_id, "/commits"),
         Committed.read,
+        given(dry_run=dry_run or None),
         body=body,
         headers={"Change-Reason": reason},
     )
@@ -161,10 +171,15 @@ def heartbeat(run_id: str, *, fencing_token: int | None = None, reason: str = ""
     )
 
 
-def cancel_run(run_id: str, *, reason: str = "") -> Call[Run]:
-    """End the run as cancelled. Its pending tickets become void."""
+def cancel_run(run_id: str, *, if_revision: int | None = None, reason: str = "") -> Call[Run]:
+    """End the run as cancelled. Its pending tickets become void. `if_revision`: only if its `last_revision` is that
+    revision, else RevisionConflict."""
     return Call(
-        "POST", _run(run_id, "/cancel"), Run.read, body={}, headers={"Change-Reason": reason}
+        "POST",
+        _run(run_id, "/cancel"),
+        Run.read,
+        body={},
+        headers=if_match("if_revision", if_revision, reason),
     )
 
 
@@ -183,14 +198,17 @@ def cancel_runs(
     )
 
 
-def fail_run(run_id: str, message: str | None = None, *, reason: str = "") -> Call[Run]:
-    """End the run with an error. Its pending tickets become void."""
+def fail_run(
+    run_id: str, message: str | None = None, *, if_revision: int | None = None, reason: str = ""
+) -> Call[Run]:
+    """End the run with an error. Its pending tickets become void. `if_revision`: only if its `last_revision` is that
+    revision, else RevisionConflict."""
     return Call(
         "POST",
         _run(run_id, "/fail"),
         Run.read,
         body=given(message=message),
-        headers={"Change-Reason": reason},
+        headers=if_match("if_revision", if_revision, reason),
     )
 
 

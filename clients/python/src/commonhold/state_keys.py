@@ -96,6 +96,7 @@ def install_plugin(
     state_keys: Sequence[JsonObject] = (),
     namespaces: Sequence[JsonObject] = (),
     description: str | None = None,
+    dry_run: bool = False,
     reason: str = "",
 ) -> Call[dict[str, Any]]:
     """Install a plugin: all of its state keys and namespaces are registered, or none."""
@@ -108,6 +109,7 @@ def install_plugin(
         "PUT",
         f"/plugins/{segment('name', name)}",
         dict,
+        given(dry_run=dry_run or None),
         body=body,
         headers={"Change-Reason": reason},
     )

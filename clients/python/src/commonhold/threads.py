@@ -182,11 +182,12 @@ def append_messages(
     *messages: JsonObject,
     expected_message_count: int | None = None,
     operations: Sequence[JsonObject] | None = None,
+    if_revision: int | None = None,
     reason: str = "",
 ) -> Call[Appended]:
     """Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that
     many. `operations` on entries, as those of `batch`, are stored together with the messages or not
-    at all."""
+    at all. `if_revision`: only if the state is at that revision."""
     body = given(
         messages=arguments.objects("messages", messages),
         expected_message_count=expected_message_count,
@@ -197,7 +198,7 @@ def append_messages(
         thread_path(thread_id, "/messages"),
         Appended.read,
         body=body,
-        headers={"Change-Reason": reason},
+        headers=if_match("if_revision", if_revision, reason),
     )
 
 
@@ -279,13 +280,19 @@ def diff_revisions(thread_id: str, old: int, new: int) -> Call[Diff]:
 
 
 def restore_revision(
-    thread_id: str, revision: int, *, if_revision: int | None = None, reason: str = ""
+    thread_id: str,
+    revision: int,
+    *,
+    if_revision: int | None = None,
+    dry_run: bool = False,
+    reason: str = "",
 ) -> Call[Snapshot]:
-    """A new revision with the state of an old one."""
+    """A new revision with the state of an old one. `if_revision`: only over that revision."""
     return Call(
         "POST",
         thread_path(thread_id, "/restore"),
         Snapshot.read,
+        given(dry_run=dry_run or None),
         body={"revision": revision},
         headers=if_match("if_revision", if_revision, reason),
     )
@@ -298,14 +305,16 @@ def import_state(
     mode: Literal["replace", "merge"] | None = None,
     unknown_keys: Literal["error", "skip"] | None = None,
     if_revision: int | None = None,
+    dry_run: bool = False,
     reason: str = "",
 ) -> Call[Snapshot]:
-    """Import `{"revision": n, "extensions": {…}}` as one new revision."""
+    """Import `{"revision": n, "extensions": {…}}` as one new revision. `if_revision`: only over that revision."""
     body = given(snapshot=dict(snapshot), mode=mode, unknown_keys=unknown_keys)
     return Call(
         "POST",
         thread_path(thread_id, "/import"),
         Snapshot.read,
+        given(dry_run=dry_run or None),
         body=body,
         headers=if_match("if_revision", if_revision, reason),
     )

@@ -35,7 +35,7 @@ def python(*statements: str) -> str:
     """The same with the Python client (clients/python); the statements use `state`, a `Commonhold`."""
     return (
         "import os\n\nfrom commonhold import Commonhold\n\n"
-        f'state = Commonhold({settings.SITE_URL!r}, os.environ["COMMONHOLD_TOKEN"])\n'
+        f'state = Commonhold("{settings.SITE_URL}", os.environ["COMMONHOLD_TOKEN"])\n'
         + "".join(f"{statement}\n" for statement in statements)
     )
 

@@ -247,7 +247,8 @@ UNREGISTER_NAMESPACE = _operation(
     id="unregister_namespace",
     route="DELETE /namespaces/{namespace}",
     summary="Unregister a namespace",
-    description="If it has live entries, `entries` must say what happens to them.",
+    description="If it has live entries, `entries` must say what happens to them. 409 if it belongs to"
+    " an installed plugin, which `plugin` names.",
     role=Role.ADMIN,
     query=Unregistration,
     answers={204: None},

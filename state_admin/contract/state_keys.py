@@ -158,7 +158,7 @@ UNREGISTER_STATE_KEY = _operation(
     route="DELETE /state-keys/{name}",
     summary="Unregister a state key",
     description="Values that threads retain become usable again when the name is registered again."
-    " 409 if it belongs to an installed plugin.",
+    " 409 if it belongs to an installed plugin, which `plugin` names.",
     role=Role.ADMIN,
     query=RemovalQuery,
     answers={204: None},

@@ -208,6 +208,7 @@ class Conflict(Problem):
         "keys": "the state keys that several batches of the commit change",
         "conflicts": "for each of `keys`, the value at the base revision and the value of each batch",
         "count": "the number of entries that the namespace still contains",
+        "plugin": "the plugin that the state key or namespace belongs to",
         "until": "when the current lease expires",
         "later": "the id of the later compaction, which must be undone first",
         "dispatch_id": "the id of the existing dispatch with the same `dedupe_key`",

@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 
 from state_admin.domain import scopes
+from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
+from state_admin.models import Plugin
 
-from .errors import Invalid, NotFound, Problem
+from .errors import Conflict, Invalid, NotFound, Problem
 
 _Row = TypeVar("_Row", bound=Model)
 
@@ -29,6 +31,22 @@ def the_only(rows: QuerySet[_Row, _Row]) -> _Row | None:
     """The row of a unique condition, if there is one. `first()` would sort, which doubles the time that Django
     takes to write the statement."""
     return next(iter(rows[:1]), None)
+
+
+def is_installed(actor: Actor, plugin: str) -> bool:
+    """Whether the plugin is installed. A definition may name one that is not, or none ("")."""
+    rows = Plugin.objects.filter(workspace_id=actor.workspace_id, name=plugin)
+    return plugin != "" and rows.exists()
+
+
+def refuse_installed(actor: Actor, part: str, plugin: str) -> None:
+    """Raise Conflict if `part`, a noun and a name, belongs to an installed plugin."""
+    if is_installed(actor, plugin):
+        raise Conflict(
+            f"{part} belongs to the installed plugin {plugin}",
+            hint=f"Uninstall the plugin {plugin}, which removes all its state keys and namespaces.",
+            plugin=plugin,
+        )
 
 
 def refuse(faults: Sequence[Fault], title: str) -> None:

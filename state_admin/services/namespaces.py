@@ -31,7 +31,7 @@ from .errors import (
     VersionConflict,
     check_storable,
 )
-from .finding import checked, find_row
+from .finding import checked, find_row, refuse_installed
 
 _SHOWN_VIOLATIONS = 100
 # How long an unregistration waits for open transactions, in seconds.
@@ -378,6 +378,7 @@ def _refuse_owned(namespace: Namespace | None, plugin: str, expected_version: in
         raise Conflict(
             f"key already registered: {registered.name}",
             hint=f"It belongs to the plugin {registered.plugin}. To change it, send this name as plugin.",
+            plugin=registered.plugin,
         )
     actual = registered.schema_version if registered is not None else 0
     if expected_version is not None and expected_version != actual:
@@ -419,7 +420,8 @@ def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: 
     """Unregister `name`. Returns the number of its live entries.
 
     If there are any, the caller must choose: `entries="retain"` leaves them as orphans, `"delete"`
-    deletes them (their history is kept; raises Invalid for too many). Otherwise, raises Conflict.
+    deletes them (their history is kept; raises Invalid for too many). Otherwise, raises Conflict,
+    as for a namespace of an installed plugin.
 
     Writes do not lock their namespace, so a write that began earlier may commit after the
     unregistration. Therefore a second pass waits for all open transactions, up to LATE_SECONDS, and
@@ -452,6 +454,7 @@ def withdraw_namespace(actor: Actor, name: str, entries: str, reason: str) -> tu
         )
         if namespace is None:
             raise NotRegistered(name)
+        refuse_installed(actor, f"namespace {name}", namespace.plugin)
         live = Entry.objects.filter(namespace=namespace).live()
         count = live.count()
         if count and entries not in ("retain", "delete"):

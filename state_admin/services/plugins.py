@@ -71,11 +71,11 @@ def install_plugin(
         for index, item in enumerate(state_keys):
             with _naming(f"/state_keys/{index}"):
                 _, created = register_state_key(actor=actor, plugin=name, reason=reason, **item)
-                _refuse_found(created or item["name"] in own[0], item["name"])
+                _refuse_found(created or item["name"] in own[0], item["name"], name)
         for index, item in enumerate(namespaces):
             with _naming(f"/namespaces/{index}"):
                 registration = register_namespace(actor=actor, plugin=name, reason=reason, **item)
-                _refuse_found(registration.created or item["name"] in own[1], item["name"])
+                _refuse_found(registration.created or item["name"] in own[1], item["name"], name)
         _record(actor, "plugin.install", name, keys, reason)
         journal.align_feed_clock(actor)
         plugin.refresh_from_db()
@@ -108,11 +108,12 @@ def uninstall_plugin(
         if dry_run:
             count = Entry.objects.filter(namespace__in=namespaces_of(actor, name)).live().count()
         else:
+            # Its parts can only be removed without it.
+            plugin.delete()
             # The namespaces first, because a missing choice is detected there at a low cost.
             withdrawn = [withdraw_namespace(actor, each, entries, reason) for each in spaces]
             count = sum(live for _, live in withdrawn)
             remove_keys(actor, list(keys), cleared=cleared, reason=reason)
-            plugin.delete()
             _record(actor, "plugin.uninstall", name, list(keys), reason)
             journal.align_feed_clock(actor)
             if entries == "delete":
@@ -170,19 +171,27 @@ def _refuse_taken(
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name in seen or name in owners:
-            owner = f"the plugin {owners[name]}" if owners.get(name) else "no plugin"
             raise Conflict(
                 f"key already registered: {name}",
-                hint="The plugin lists it twice." if name in seen else f"It belongs to {owner}.",
+                hint="The plugin lists it twice. Remove one of them."
+                if name in seen
+                else _advise(owners[name], plugin),
                 pointer=f"{pointer}/{index}",
             )
         seen.add(name)
 
 
-def _refuse_found(expected: bool, name: str) -> None:
+def _advise(owner: str, plugin: str) -> str:
+    """What to do about a name that does not belong to `plugin`."""
+    if owner:
+        return f"It belongs to the plugin {owner}. Use another name, or uninstall that plugin."
+    return f"It belongs to no plugin. To add it to this one, register it with the plugin {plugin}."
+
+
+def _refuse_found(expected: bool, name: str, plugin: str) -> None:
     """Refuse a name that was registered without a plugin after _refuse_taken."""
     if not expected:
-        raise Conflict(f"key already registered: {name}", hint="It belongs to no plugin.")
+        raise Conflict(f"key already registered: {name}", hint=_advise("", plugin))
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def register_state_key(
     if name in reducers.RUNTIME_KEYS:
         raise Conflict(
             f"key already registered: {name}",
-            hint="The runtime defines it in every workspace.",
+            hint="The runtime defines it in every workspace. Use another name.",
         )
     if merge == Merge.COMMUTATIVE and not reducers.may_commute(name, reducer):
         able = ", ".join(sorted(r.value for r in reducers.COMMUTATIVE))
@@ -98,6 +98,7 @@ def register_state_key(
             raise Conflict(
                 f"key already registered: {name}",
                 hint=f"It belongs to the plugin {row.plugin}. To change it, send this name as plugin.",
+                plugin=row.plugin,
             )
         changed = changed_columns(row, content)
         # Keys that earlier versions accepted can be registered again, and changed otherwise.

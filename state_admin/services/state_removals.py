@@ -13,11 +13,12 @@ from django.db.models import Count, Exists, OuterRef
 
 from state_admin.contract.state_keys import StateKeyValues
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Plugin, RevisionKind, StateKey, StateValue, Thread
+from state_admin.models import RevisionKind, StateKey, StateValue, Thread
 
 from . import journal, snapshots
 from .actors import require, require_unrestricted
-from .errors import Conflict, NotFound
+from .errors import NotFound
+from .finding import refuse_installed
 from .snapshots import NewValue
 from .state_keys import AFFECTS_ALL, close_registry
 from .threads import lock_hierarchy
@@ -33,7 +34,7 @@ def unregister_state_key(
 
     The values remain readable in the state, and can be used again if the name is registered again.
     `clear` clears them, as one revision of each thread that has one. Raises NotFound
-    `unknown key: …`, and Conflict `key already registered: …` for a key of an installed plugin.
+    `unknown key: …`, and Conflict for a key of an installed plugin.
     """
     require(actor, Role.ADMIN)
     require_unrestricted(actor, AFFECTS_ALL)
@@ -43,11 +44,7 @@ def unregister_state_key(
         key = StateKey.objects.visible_to(actor).filter(name=name).first()
         if key is None:
             raise NotFound(f"unknown key: {name}")
-        if Plugin.objects.filter(workspace_id=actor.workspace_id, name=key.plugin).exists():
-            raise Conflict(
-                f"key already registered: {name}",
-                hint=f"It belongs to the plugin {key.plugin}. Uninstall the plugin to remove it.",
-            )
+        refuse_installed(actor, f"state key {name}", key.plugin)
         counts = count_held(actor, [name])
         if not dry_run:
             remove_keys(actor, [name], cleared=[name] if clear else [], reason=reason)

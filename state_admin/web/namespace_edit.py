@@ -25,6 +25,7 @@ from state_admin.services.errors import (
     Problem,
     VersionConflict,
 )
+from state_admin.services.finding import refuse_installed
 from state_admin.services.namespaces import (
     LIMITS,
     NamespaceRegistration,
@@ -380,6 +381,7 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
         return see_other(request, namespace_url(name))
     if namespace.unregistered_at is not None:
         raise NotFound(f"namespace {name} is not registered")
+    refuse_installed(request.actor, f"namespace {name}", namespace.plugin)
     size = namespace_sizes([namespace.pk], _COUNTED + 1)[namespace.pk]
     held_words = f"{_COUNTED:,}+" if size.entries > _COUNTED else f"{size.entries:,}"
     first = [line.key for line in entry_page(request.actor, EntryFilter(name), limit=PREVIEW)]

@@ -24,6 +24,7 @@ from state_admin.models.browsing import (
 )
 from state_admin.models.counts import namespace_writes
 from state_admin.models.storage_sql import measured_bytes
+from state_admin.services.finding import is_installed
 from state_admin.services.namespaces import find_namespace
 from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
@@ -161,6 +162,10 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "edit_url": namespace_url(name, "edit"),
         "compact_url": namespace_url(name, "compact"),
         "unregister_url": namespace_url(name, "unregister"),
+        # A namespace of an installed plugin is unregistered with it.
+        "uninstall_url": reverse("web:plugin-uninstall", args=[namespace.plugin])
+        if is_installed(request.actor, namespace.plugin)
+        else "",
         "can_edit": request.actor.may(Role.ADMIN) and open_to_all,
         # The form of tokens, limited to this namespace.
         "token_url": with_query(reverse("web:token-new"), namespaces=name)

@@ -124,16 +124,31 @@ def test_delete__state_key__keeps_values_unless_clear_is_requested(alice: Person
     assert "own" not in alice.api("GET", "/threads/t1/state").json()["extensions"]
 
 
-def test_delete__state_key_of_a_plugin__is_refused(kit: Person) -> None:
-    answer = kit.api("DELETE", "/state-keys/kit.plan")
+@pytest.mark.parametrize("query", ["", "?dry_run=true"])
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/state-keys/kit.plan", "state key kit.plan"),
+        ("/namespaces/kit.notes", "namespace kit.notes"),
+    ],
+)
+def test_delete__part_of_a_plugin__is_refused(
+    kit: Person, path: str, part: str, query: str
+) -> None:
+    answer = kit.api("DELETE", path + query)
     assert answer.status_code == 409
-    assert answer.json()["detail"] == "key already registered: kit.plan"
+    problem = answer.json()
+    assert problem["detail"] == f"{part} belongs to the installed plugin kit"
+    assert problem["hint"].startswith("Uninstall the plugin kit")
+    assert problem["plugin"] == "kit"
+    assert kit.api("GET", path).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/state-keys/kit.plan", "/namespaces/kit.notes"])
 def test_put__part_of_a_plugin__needs_the_name_of_the_plugin(kit: Person, path: str) -> None:
     refused = kit.api("PUT", path, {})
     assert refused.status_code == 409
+    assert refused.json()["plugin"] == "kit"
     assert refused.json()["hint"].endswith("plugin kit. To change it, send this name as plugin.")
     assert kit.api("PUT", path, {"plugin": "kit"}).status_code == 200
 

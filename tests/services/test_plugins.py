@@ -146,19 +146,24 @@ def test_install__empty_plugin__is_installed(alice: Person) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "spaces", "detail", "pointer"),
+    ("keys", "spaces", "detail", "pointer", "advice"),
     [
-        (["new", "other.plan"], [], "key already registered: other.plan", "/state_keys/1"),
-        (["new"], ["fresh", "other.notes"], "key already registered: other.notes", "/namespaces/1"),
-        (["new", "own"], [], "key already registered: own", "/state_keys/1"),
-        (["new"], ["mine"], "key already registered: mine", "/namespaces/0"),
-        (["new", "new"], [], "key already registered: new", "/state_keys/1"),
+        (["new", "other.plan"], [], "key already registered: other.plan", "/state_keys/1",
+         "the plugin other. Use another name, or uninstall that plugin."),
+        (["new"], ["fresh", "other.notes"], "key already registered: other.notes", "/namespaces/1",
+         "the plugin other. Use another name, or uninstall that plugin."),
+        (["new", "own"], [], "key already registered: own", "/state_keys/1",
+         "To add it to this one, register it with the plugin kit."),
+        (["new"], ["mine"], "key already registered: mine", "/namespaces/0",
+         "To add it to this one, register it with the plugin kit."),
+        (["new", "new"], [], "key already registered: new", "/state_keys/1",
+         "lists it twice. Remove one of them."),
         (["__runtime.pending_work"], [], "key already registered: __runtime.pending_work",
-         "/state_keys/0"),
+         "/state_keys/0", "Use another name."),
     ],
 )  # fmt: skip
 def test_install__key_in_use__registers_nothing_and_reports_the_item(
-    alice: Person, keys: list[str], spaces: list[str], detail: str, pointer: str
+    alice: Person, keys: list[str], spaces: list[str], detail: str, pointer: str, advice: str
 ) -> None:
     install(alice, "other")
     make_state_key(alice.actor, "own")
@@ -168,6 +173,7 @@ def test_install__key_in_use__registers_nothing_and_reports_the_item(
         install(alice, keys=[key(name) for name in keys], spaces=[key(name) for name in spaces])
     assert refused.value.detail == detail
     assert refused.value.data["pointer"] == pointer
+    assert refused.value.hint.endswith(advice)
     now = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
     assert now == before
     assert list(Plugin.objects.values_list("name", flat=True)) == ["other"]
@@ -246,8 +252,25 @@ def test_plugin__its_key__is_changed_only_by_it(used: Person) -> None:
     make_state_key(used.actor, "kit.plan", plugin="kit", reducer="merge")
     with pytest.raises(Conflict) as refused:
         state_removals.unregister_state_key(actor=used.actor, name="kit.plan")
-    assert refused.value.detail == "key already registered: kit.plan"
+    assert refused.value.detail == "state key kit.plan belongs to the installed plugin kit"
     assert StateKey.objects.get(name="kit.plan").reducer == "merge"
+
+
+@pytest.mark.parametrize("entries", ["", "retain", "delete"])
+def test_plugin__its_namespace__is_unregistered_only_with_it(used: Person, entries: str) -> None:
+    put(used.actor, "kit.notes", "k", 1)
+    with pytest.raises(Conflict) as refused:
+        namespaces.unregister_namespace(actor=used.actor, name="kit.notes", entries=entries)
+    assert refused.value.detail == "namespace kit.notes belongs to the installed plugin kit"
+    assert refused.value.data["plugin"] == "kit"
+    assert Entry.objects.live().exists()
+    uninstall(used, entries="delete")
+    assert not Namespace.objects.open().registered().exists()
+
+
+def test_unregister__namespace_of_a_plugin_that_is_not_installed__succeeds(alice: Person) -> None:
+    make_namespace(alice.actor, "notes", plugin="kit")
+    assert namespaces.unregister_namespace(actor=alice.actor, name="notes") == 0
 
 
 # Uninstall -----------------------------------------------------------------------------------

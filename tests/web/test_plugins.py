@@ -12,7 +12,16 @@ from django.test import Client
 from state_admin.models import AuditRow, Namespace, Plugin, StateKey
 from state_admin.services import plugins
 from state_admin.web import state_keys
-from tests.builders import Person, commit, make_run, make_state_key, make_thread, put, raw
+from tests.builders import (
+    Person,
+    commit,
+    make_namespace,
+    make_run,
+    make_state_key,
+    make_thread,
+    put,
+    raw,
+)
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import page
 
@@ -96,6 +105,18 @@ def test_uninstall__confirmed__is_done_and_reports_retained_keys(
     assert "Uninstalled kit; cleared 1 value" in shown
     assert "Unregistered keys with values" in shown
     assert holders(shown) == {"own": "1"}
+
+
+def test_namespace__of_a_plugin__offers_to_uninstall_the_plugin(admin: Client, kit: Person) -> None:
+    shown = page(admin, "/namespaces/kit.notes")
+    assert 'href="/plugins/kit/uninstall"' in shown
+    assert "/namespaces/kit.notes/unregister" not in shown
+    for method in (admin.get, admin.post):
+        refused = method("/namespaces/kit.notes/unregister")
+        assert refused.status_code == 409
+        assert "belongs to the installed plugin kit" in refused.content.decode()
+    make_namespace(kit.actor, "free")
+    assert "/namespaces/free/unregister" in page(admin, "/namespaces/free")
 
 
 def test_uninstall__viewer_or_non_member__is_refused(

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: cdb69ba4c14dcbcf19d38f9b2b5910c1acddf6c66e35412fd1a129c06181d526
+// sha256 of docs/openapi.json: 75653b43dd2034eef3325d76469d50e321c7aa00710e3f99a597f41d3b9ee4d0
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1186,7 +1186,7 @@ export interface paths {
         post?: never;
         /**
          * Unregister a namespace
-         * @description If it has live entries, `entries` must say what happens to them.
+         * @description If it has live entries, `entries` must say what happens to them. 409 if it belongs to an installed plugin, which `plugin` names.
          */
         delete: operations["unregister_namespace"];
         options?: never;
@@ -1762,7 +1762,7 @@ export interface paths {
         post?: never;
         /**
          * Unregister a state key
-         * @description Values that threads retain become usable again when the name is registered again. 409 if it belongs to an installed plugin.
+         * @description Values that threads retain become usable again when the name is registered again. 409 if it belongs to an installed plugin, which `plugin` names.
          */
         delete: operations["unregister_state_key"];
         options?: never;

@@ -238,6 +238,24 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             le=_MOST_MS,
         ),
     ] = 30_000
+    web_statement_timeout_ms: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=_MOST_MS)] | None,
+        _doc(
+            "As `STATEMENT_TIMEOUT_MS`, for the statements of web processes. See"
+            " [Timeouts of the database](../operations.md#timeouts-of-the-database).",
+            default="`STATEMENT_TIMEOUT_MS`",
+        ),
+    ] = None
+    idle_in_transaction_timeout_ms: Annotated[
+        int,
+        _doc(
+            "A process of the server that leaves a transaction open for longer without a statement loses"
+            " its connection, and the request gets 503. Such a transaction delays the change feed."
+            " Commands of `manage.py` have a minute.",
+            ge=1,
+            le=_MOST_MS,
+        ),
+    ] = 10_000
     lock_timeout_ms: Annotated[
         int,
         _doc(

@@ -18,6 +18,9 @@ from project.postgres import replication
 
 OLDEST: Final = 15
 
+# Commands have no role. A move of a workspace has a transaction on one server while it works on the other.
+_IDLE_OF_COMMANDS_MS: Final = 60_000
+
 # Settings with which PostgreSQL logs neither statements nor parameters, nor messages that quote
 # them: "log" leaves out ERROR and WARNING, whose texts quote the input, and "terse" leaves out
 # DETAIL and CONTEXT. Reports about the server itself (LOG, FATAL, PANIC) are still logged.
@@ -85,6 +88,13 @@ class StandbyServer(psycopg.OperationalError):
     """The server is a standby. After a failover, a proxy or DNS may still point to one."""
 
 
+def statement_timeout_ms() -> int:
+    """The statement timeout of this process."""
+    env = read_environment()
+    own = env.web_statement_timeout_ms if env.commonhold_role == "web" else None
+    return own or env.statement_timeout_ms
+
+
 @functools.cache
 def _set_up() -> bytes:
     """Return the statement that applies our settings and selects the backend's pid, which a pooler
@@ -96,9 +106,11 @@ def _set_up() -> bytes:
     env = read_environment()
     own = {
         # A request waits at most this long for a statement or a lock; the client then gets a 503.
-        "statement_timeout": str(env.statement_timeout_ms),
+        "statement_timeout": str(statement_timeout_ms()),
         "lock_timeout": str(env.lock_timeout_ms),
-        "idle_in_transaction_session_timeout": "60000",
+        "idle_in_transaction_session_timeout": str(
+            env.idle_in_transaction_timeout_ms if env.commonhold_role else _IDLE_OF_COMMANDS_MS
+        ),
         "TimeZone": "UTC",
         # Every role may set this one of PRIVATE_LOG; _HIDE sets the others.
         "log_parameter_max_length_on_error": "0",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import structlog
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -28,6 +29,7 @@ log = structlog.get_logger()
 # SQLSTATE of a missing privilege and of a write to a standby or a read-only database. Neither
 # depends on the request. A full disk and too many connections are OperationalErrors.
 _CLOSED = {"42501", "25006"}
+_IdleTransaction = psycopg.errors.IdleInTransactionSessionTimeout
 
 
 def answer_problem(problem: Problem, request: HttpRequest) -> HttpResponse:
@@ -114,6 +116,18 @@ def problem_of(error: Exception, request: Any) -> Problem:
             )
         case OperationalError() if freezing_sql.is_refusal(error):
             return move_problems.WorkspaceFrozen()
+        case OperationalError() if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            log.warning("database.unavailable", error=describe_error(error))
+            return errors.Unavailable(
+                "a database statement took too long and was cancelled",
+                hint="Its transaction was rolled back. Repeat the request later, or for fewer rows.",
+            )
+        case DatabaseError() if isinstance(error.__cause__, _IdleTransaction):
+            log.warning("database.unavailable", error=describe_error(error))
+            return errors.Unavailable(
+                "the transaction paused for too long and was rolled back",
+                hint="The server is overloaded, or was paused. Repeat the request.",
+            )
         case OperationalError() | InterfaceError():
             log.warning("database.unavailable", error=describe_error(error))
             return errors.Unavailable(

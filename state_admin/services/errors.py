@@ -545,6 +545,7 @@ class Unavailable(Problem):
     meaning = "The server or its database cannot serve the request now."
     causes: ClassVar[tuple[str, ...]] = (
         "The database is restarting, locked, overloaded or read-only.",
+        "A statement took longer than `STATEMENT_TIMEOUT_MS` or `WEB_STATEMENT_TIMEOUT_MS`, and was cancelled.",
         "The server has too many requests waiting, or is shutting down.",
     )
     remedy = (

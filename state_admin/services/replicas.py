@@ -22,9 +22,9 @@ import structlog
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
 
-from project.env import read_environment
 from project.failures import describe_error
 from project.postgres import replication
+from project.postgres.session import statement_timeout_ms
 from state_admin.models import write_positions
 from state_admin.models.write_positions import EVERYONE, Primary
 
@@ -40,7 +40,7 @@ _PAUSE: Final = 5.0
 # Seconds between two log lines about a replica that is still not used.
 _LOG_AGAIN: Final = 60.0
 # When a replica hangs: longer than the timeout of a statement, which it would apply otherwise.
-_READ_SECONDS: Final = read_environment().statement_timeout_ms / 1000 + 2
+_READ_SECONDS: Final = statement_timeout_ms() / 1000 + 2
 # What a primary would not answer differently: the statement took too long.
 _ON_ANY_SERVER: Final = (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
 

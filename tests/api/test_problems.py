@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.urls import reverse
 
+from project.postgres.base import is_dead
 from state_admin.services import errors
 from state_admin.services.errors import problem_types
 from state_admin.services.problem_statuses import problem_of_status
 from tests.builders import Person, call, entry_path, make_namespace, make_thread, put
+from tests.project.running import wait_for
 from tests.services.faults import fingerprint
 
 DEEP = b"[" * 3000 + b"]" * 3000
@@ -252,21 +254,41 @@ def test_revision_conflict__from_a_header__is_412_in_status_and_body(alice: Pers
     assert answer.json()["status"] == 412
 
 
-def test_database__statement_times_out__is_503_with_retry_after(
-    alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from django.db import OperationalError
+def run_too_long(**_: object) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 1")
+        cursor.execute("SELECT pg_sleep(60)")
 
+
+def pause_too_long(**_: object) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 1")
+        wait_for(lambda: is_dead(connection.connection), "PostgreSQL ends the transaction")
+        cursor.execute("SELECT 1")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("read", "detail"),
+    [
+        (run_too_long, "a database statement took too long and was cancelled"),
+        (pause_too_long, "the transaction paused for too long and was rolled back"),
+    ],
+)
+def test_database__timeout__is_503_with_retry_after(
+    read: Any, detail: str, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from state_admin.services import entry_views
 
-    def time_out(**_: object) -> None:
-        raise OperationalError("canceling statement due to statement timeout")
-
-    monkeypatch.setattr(entry_views, "read_entry", time_out)
-    answer = alice.api("GET", "/state/notes/k")
-    assert answer.status_code == 503
-    assert answer["Retry-After"]
-    assert "canceling" not in answer.content.decode()
+    with monkeypatch.context() as patched:
+        patched.setattr(entry_views, "read_entry", read)
+        answer = alice.api("GET", "/state/notes/k")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert answer.json()["detail"] == detail
+    assert answer.json()["hint"]
+    # After a request, as the web server does.
+    connection.close_if_unusable_or_obsolete()
+    assert alice.api("GET", "/me").status_code == 200
 
 
 def test_crash__unexpected_exception__is_a_500_problem_without_its_text(

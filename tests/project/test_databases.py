@@ -9,6 +9,7 @@ from django.db import OperationalError, connection
 
 from project import databases
 from project.env import BadSetting
+from project.postgres import session
 from project.postgres.base import is_dead
 from project.startup import _why_no_database
 
@@ -180,3 +181,36 @@ def test_embedded__test_database_missing__is_not_created(other):
 
 def test_embedded__hangs__connecting_fails_in_seconds() -> None:
     assert databases.from_url(None)["OPTIONS"]["connect_timeout"] == 5
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [
+        ("web", ("4s", "5s", "3s")),
+        ("worker", ("20s", "5s", "3s")),
+        ("", ("20s", "5s", "1min")),
+    ],
+)
+def test_connect__each_role__has_its_timeouts(db, monkeypatch, role, expected):
+    monkeypatch.setenv("COMMONHOLD_ROLE", role)
+    monkeypatch.setenv("STATEMENT_TIMEOUT_MS", "20000")
+    monkeypatch.setenv("WEB_STATEMENT_TIMEOUT_MS", "4000")
+    monkeypatch.setenv("IDLE_IN_TRANSACTION_TIMEOUT_MS", "3000")
+    session._set_up.cache_clear()
+    wrapper = connection.copy()
+    # The tests have timeouts of their own, and the options of a URL take precedence.
+    del wrapper.settings_dict["OPTIONS"]["options"]
+    try:
+        with wrapper.cursor() as cursor:
+            names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+            cursor.execute(f"SELECT {', '.join(f'current_setting({name!r})' for name in names)}")
+            assert cursor.fetchone() == expected
+    finally:
+        wrapper.close()
+        session._set_up.cache_clear()
+
+
+def test_statement_timeout__of_web_not_set__is_that_of_all(monkeypatch):
+    monkeypatch.setenv("COMMONHOLD_ROLE", "web")
+    monkeypatch.setenv("STATEMENT_TIMEOUT_MS", "20000")
+    assert session.statement_timeout_ms() == 20_000

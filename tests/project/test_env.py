@@ -161,7 +161,9 @@ def test_read_environment__patterns_of_hosts__are_accepted(
     assert read_environment().allowed_hosts == ("*", ".example.com", "10.0.0.1", "[::1]", "a_b")
 
 
-@pytest.mark.parametrize("name", ["STATEMENT", "LOCK", "STANDBY"])
+@pytest.mark.parametrize(
+    "name", ["STATEMENT", "WEB_STATEMENT", "IDLE_IN_TRANSACTION", "LOCK", "STANDBY"]
+)
 def test_read_environment__timeout__is_at_most_that_of_postgresql(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

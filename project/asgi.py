@@ -14,11 +14,12 @@ from project.wsgi import application as django
 
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.http import HttpRequest
 
-from project import tracing
+from project import log_context, tracing
 from project.bodies import Headers, Limits
 from project.bridge import Bridge, Stream
-from project.channel import Message, Receive, Send
+from project.channel import Answer, Message, Receive, Send, send_answer
 from project.lane import Lane
 from project.postgres.aio import connect
 from project.postgres.sessions import Sessions
@@ -27,6 +28,7 @@ from state_admin.services.errors import Problem
 from state_admin.services.traffic import counter
 from state_admin.streams.client_counts import HUB_CONNECTION
 from state_admin.streams.hub import ENVIRON, Hub
+from state_admin.web.health import healthz
 
 token_cache.cache.enabled = True
 
@@ -95,3 +97,19 @@ async def mcp(scope: Message, receive: Receive, send: Send) -> None:
 
 
 STREAMS["/mcp"] = mcp
+
+
+async def answer_liveness(scope: Message, receive: Receive, send: Send) -> None:
+    """/healthz, on the event loop: while PostgreSQL hangs, all threads wait for it."""
+    request = HttpRequest()
+    request.method = scope["method"]
+    response = healthz(request)
+    given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+    response["X-Request-ID"] = log_context.choose_request_id(given)
+    response["X-Content-Type-Options"] = "nosniff"
+    headers = [(name.lower().encode(), text.encode()) for name, text in response.items()]
+    start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
+    await send_answer(Answer(start, response.content), send)
+
+
+bridge.probes["/healthz"] = answer_liveness

@@ -78,6 +78,8 @@ class Bridge:
         self.lane: Callable[[dict[str, Any], bytes], Awaitable[Answer | None]] | None = None
         self.environ = dict(environ or {})
         self.streams = streams
+        # Path → native application that is never refused, because it uses neither threads nor memory.
+        self.probes: dict[str, Stream] = {}
         self.trust_proxy = trust_proxy
         self.threads = Threads(threads)
         self.draining = asyncio.Event()
@@ -93,6 +95,8 @@ class Bridge:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            if probe := self.probes.get(scope["path"]):
+                return await probe(scope, receive, send)
             for prefix, stream in self.streams.items():
                 if scope["path"].startswith(prefix):
                     return await self._serve_natively(stream, scope, receive, send)

@@ -29,7 +29,8 @@ _migrated = False
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Liveness: this process responds. Checks nothing else."""
+    """Liveness: this process responds. Checks nothing else, and is called on the event loop of a web
+    process (project/asgi.py)."""
     return JsonResponse({"status": "ok"})
 
 

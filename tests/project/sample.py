@@ -92,7 +92,7 @@ def ok(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path("healthz", ok),
+    path("ok", ok),
     path("orm", orm),
     path("raw", raw),
     path("wait", wait),

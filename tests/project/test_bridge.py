@@ -188,8 +188,34 @@ def test_body__chunks_without_end__413_at_the_limit(shared):
     assert answer.startswith(b"HTTP/1.1 413")
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_healthz__response__is_that_of_the_view(shared, method):
+    head = f"{method} /healthz HTTP/1.1\r\nHost: h\r\nX-Request-ID: probe-1\r\n".encode()
+    answer = exchange(shared, head + b"Connection: close\r\n\r\n").decode()
+
+    assert answer.startswith("HTTP/1.1 405" if method == "POST" else "HTTP/1.1 200")
+    assert answer.endswith('{"status": "ok"}') == (method == "GET")
+    expected = ["x-request-id: probe-1", "x-content-type-options: nosniff", "no-store"]
+    assert all(text in answer for text in expected[: 2 if method == "POST" else 3])
+
+
+def test_healthz__all_threads_wait__responds(server, folder):
+    flag = folder / "flag"
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(server.get, f"/wait?until={flag}") for _ in range(8)]
+        notes = folder / "notes"
+        wait_for(lambda: notes.exists() and len(notes.read_text().split()) >= 3, "threads wait")
+        try:
+            assert server.get("/healthz") == (200, b'{"status": "ok"}')
+            assert not any(each.done() for each in waiting)
+        finally:
+            flag.touch()
+
+    assert [each.result() for each in waiting] == [(200, b"done")] * 8
+
+
 def test_head__no_body_but_its_length(shared):
-    answer = exchange(shared, b"HEAD /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+    answer = exchange(shared, b"HEAD /ok HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 
     assert answer.startswith(b"HTTP/1.1 200")
     assert answer.endswith(b"\r\n\r\n")
@@ -220,7 +246,7 @@ def test_stream__slow_readers__others_are_served_and_memory_stays(server):
         reader.sendall(b"GET /stream?count=100000&size=8000 HTTP/1.1\r\nHost: h\r\n\r\n")
         assert reader.recv(1000)
 
-    assert server.get("/healthz") == (200, b"ok")
+    assert server.get("/ok") == (200, b"ok")
     assert resident_megabytes(server) < 300
     for reader in readers:
         reader.close()

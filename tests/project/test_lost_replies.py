@@ -136,6 +136,7 @@ def test_postgresql__hangs__requests_get_503_and_succeed_afterwards(
         for call in (put, register):  # in the lane and in Django
             status, _, problem = ask(alice, server.port, *call)
             assert (status, problem["detail"]) == (503, "the database did not respond in time")
+        assert server.get("/healthz")[0] == 200
         assert server.get("/readyz")[0] == 503
         assert "database.silent" in server.output()
         proxy.resume()

@@ -17,6 +17,12 @@ def _is_origin(text: str) -> bool:
     return form is not None and _has_valid_port(text) and bool(urlsplit(text).hostname)
 
 
+def is_http_url(text: str) -> bool:
+    """Whether the text is an http or https URL with a host, and a valid port if it has one."""
+    form = re.fullmatch(r"https?://[^/?#\s]\S*", text)
+    return form is not None and _has_valid_port(text) and bool(urlsplit(text).hostname)
+
+
 def _has_valid_port(url: str) -> bool:
     """Whether a URL has no port or a valid one."""
     try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final, Literal, cast, get_args
 from urllib.parse import SplitResult, urlsplit
 
+from project.addresses import is_http_url
 from project.env import BadSetting, read_environment
 
 Scheme = Literal["syslog+tcp", "syslog+tls", "file", "s3"]
@@ -54,12 +56,9 @@ def read_destination() -> Destination | None:
     try:
         address = urlsplit(env.audit_stream)
         port = address.port
-        server = urlsplit(endpoint)
     except ValueError:
         raise BadSetting(_FORMS) from None
-    if endpoint and not (
-        server.scheme in ("http", "https") and server.hostname and "@" not in server.netloc
-    ):
+    if endpoint and not (is_http_url(endpoint) and "@" not in urlsplit(endpoint).netloc):
         raise BadSetting("AUDIT_STREAM_S3_ENDPOINT must be an http:// or https:// URL")
     if not _is_complete(address, port):
         raise BadSetting(_FORMS)
@@ -76,6 +75,28 @@ def read_destination() -> Destination | None:
         tls_cert=env.audit_stream_tls_cert,
         endpoint=endpoint,
     )
+
+
+def check_tls_files(destination: Destination | None) -> None:
+    """Raise BadSetting if a file of AUDIT_STREAM_TLS_CA or AUDIT_STREAM_TLS_CERT cannot be used. For
+    worker and `serve`: other processes send nothing, and may run where the files do not exist."""
+    if destination is None:
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        name, path = "AUDIT_STREAM_TLS_CA", destination.tls_ca
+        content = "certificates"
+        if path:
+            context.load_verify_locations(path)
+        name, path = "AUDIT_STREAM_TLS_CERT", destination.tls_cert
+        content = "a certificate and its private key, which is not encrypted"
+        if path:
+            # With a password, OpenSSL does not ask for one on the terminal.
+            context.load_cert_chain(path, password="none")  # noqa: S106
+    except ssl.SSLError:
+        raise BadSetting(f"{path}, which {name} names, must contain {content} (PEM)") from None
+    except OSError as error:
+        raise BadSetting(f"Cannot read {path}, which {name} names: {error.strerror}") from None
 
 
 def _is_complete(address: SplitResult, port: int | None) -> bool:

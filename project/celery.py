@@ -20,7 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 from django.conf import settings
 from django.db import connections
 
-from project import broker, heartbeat, log_context, migrations, tracing
+from project import audit_stream, broker, heartbeat, log_context, migrations, tracing
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres.gate import refuse_unsafe_server
@@ -147,9 +147,12 @@ def _begin(**_: Any) -> None:
 
 def run(role: str, *, needs_tables: bool = True) -> None:
     """Run as worker or beat until SIGTERM. Not by Celery's own command line, whose import takes 0.3
-    s. Raises BadSetting if HEARTBEAT_FILE cannot be written."""
+    s. Raises BadSetting if HEARTBEAT_FILE cannot be written, or if the worker cannot use a file of
+    AUDIT_STREAM_TLS_CA or AUDIT_STREAM_TLS_CERT."""
     django.setup()
     heartbeat.check()
+    if role == "worker":
+        audit_stream.check_tls_files(settings.AUDIT_STREAM)
     tracing.start()
     # Celery would run Django's checks, which import every page: 20 MB, and a third of the time of the start.
     os.environ["CELERY_SKIP_CHECKS"] = "1"

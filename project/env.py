@@ -29,6 +29,8 @@ LOOPBACK_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 # process together share statements, so more processes than are needed make writes slower.
 DEFAULT_WEB_WORKERS: Final = min(max(2, (os.cpu_count() or 1) // 2), 4)
 
+# Of processes and threads: more than PostgreSQL can use, and fewer than would exhaust a machine.
+_AT_ONCE: Final[Mapping[str, int]] = {"ge": 1, "le": 256}
 # The most milliseconds that PostgreSQL accepts for a timeout.
 _MOST_MS: Final = 2**31 - 1
 # The most seconds that a message of a queue in PostgreSQL accepts. Python can add them to the present time.
@@ -77,11 +79,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             " more, and one for each download that it streams. The default leaves the other"
             " processors to PostgreSQL, worker and beat.",
             default="half of the processors, 2 to 4",
-            ge=1,
+            **_AT_ONCE,
         ),
     ] = DEFAULT_WEB_WORKERS
     web_threads: Annotated[
-        int, _doc("Threads of each web process, each with a database connection.", ge=1)
+        int, _doc("Threads of each web process, each with a database connection.", **_AT_ONCE)
     ] = 4
 
     site_url: Annotated[
@@ -308,7 +310,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         int,
         _doc(
             "Threads of a worker. At most half of them wait for language models (compaction) at a time.",
-            ge=1,
+            **_AT_ONCE,
         ),
     ] = 4
 

@@ -19,7 +19,7 @@ import structlog
 from django.conf import settings
 from django.db import connections
 
-from project import broker, startup
+from project import audit_stream, broker, startup
 from project.children import DRAIN_SECONDS, Child
 from project.command_lines import command_line
 from project.env import BadSetting
@@ -92,6 +92,7 @@ class Supervisor:
             raise KeyboardInterrupt
 
     def _prepare(self, claim: startup.Claim) -> str:
+        audit_stream.check_tls_files(settings.AUDIT_STREAM)
         broker.check()
         check_port(patience=startup.killed_run_patience(claim))
         startup.reach_database()

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from typing import Any, Final, Literal, Protocol
 
+from project.addresses import is_http_url
 from project.env import BadSetting, read_environment
 
 Attributes = Mapping[str, Any]
@@ -53,6 +54,12 @@ def is_configured() -> bool:
         return False
     if not (endpoint or env.otel_traces_exporter):
         return False
+    for name, url in (
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", env.otel_exporter_otlp_endpoint),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", env.otel_exporter_otlp_traces_endpoint),
+    ):
+        if url and not is_http_url(url):
+            raise BadSetting(f"{name} must be an http:// or https:// URL")
     if not all(map(_is_installed, ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"))):
         raise BadSetting(_EXTRA)
     return True

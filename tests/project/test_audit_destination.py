@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from project import audit_stream
-from project.audit_stream import Destination, read_destination
+from project.audit_stream import Destination, check_tls_files, read_destination
 from project.env import BadSetting
+from tests.project.conftest import Start
+from tests.syslogging import make_certificate
 
 
 @pytest.mark.parametrize(
@@ -117,3 +121,40 @@ def test_destination__s3_without_its_packages__error_is_one_sentence(
     monkeypatch.setattr(audit_stream, "find_spec", lambda _: None)
     with pytest.raises(BadSetting, match=r"pip install --require-hashes -r requirements-s3\.txt$"):
         read_destination()
+
+
+def over_tls(**files: str) -> Destination:
+    return Destination("syslog+tls://logs:6514", "syslog+tls", "logs", 6514, "", **files)
+
+
+def test_check_tls_files__usable_or_not_set__are_accepted(tmp_path: Path) -> None:
+    certificate = str(make_certificate(tmp_path))
+    check_tls_files(None)
+    check_tls_files(over_tls())
+    check_tls_files(over_tls(tls_ca=certificate, tls_cert=certificate))
+
+
+@pytest.mark.parametrize("name", ["ca", "cert"])
+def test_check_tls_files__unusable__is_one_sentence(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.pem"
+    setting = f"{path}, which AUDIT_STREAM_TLS_{name.upper()} names"
+    destination = over_tls(**{f"tls_{name}": str(path)})
+    with pytest.raises(BadSetting) as missing:
+        check_tls_files(destination)
+    assert str(missing.value) == f"Cannot read {setting}: No such file or directory"
+    path.write_text("text")
+    with pytest.raises(BadSetting) as malformed:
+        check_tls_files(destination)
+    assert str(malformed.value).startswith(f"{setting}, must contain ")
+
+
+@pytest.mark.parametrize("command", [("manage.py", "serve"), ("-m", "project.processes", "worker")])
+def test_start__file_of_tls_is_missing__is_refused(command: tuple[str, ...], start: Start) -> None:
+    process = start(
+        *command, AUDIT_STREAM="syslog+tls://logs.example:6514", AUDIT_STREAM_TLS_CA="/missing.pem"
+    )
+    assert process.wait() == 1
+    expected = (
+        "Cannot read /missing.pem, which AUDIT_STREAM_TLS_CA names: No such file or directory"
+    )
+    assert process.output().splitlines() == [expected]

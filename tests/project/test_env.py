@@ -85,7 +85,7 @@ def test_data_dir__of_another_user__is_refused(
     [
         ("PORT", "eighty", "PORT must be an integer from 1 to 65535"),
         ("PORT", "0", "PORT must be an integer from 1 to 65535"),
-        ("WEB_WORKERS", "0", "WEB_WORKERS must be an integer from 1"),
+        ("WEB_WORKERS", "0", "WEB_WORKERS must be an integer from 1 to 256"),
         *(
             (name, text, f"{name} must be {kind}")
             for text in ("2147483648", "1e300", "inf")
@@ -172,6 +172,18 @@ def test_read_environment__timeout__is_at_most_that_of_postgresql(
     monkeypatch.setenv(f"{name}_TIMEOUT_MS", "2147483648")
     with pytest.raises(BadSetting, match=f"{name}_TIMEOUT_MS must be an integer from 1 to 2147483"):
         read_environment()
+
+
+@pytest.mark.parametrize("name", ["WEB_WORKERS", "WEB_THREADS", "WORKER_THREADS"])
+def test_read_environment__processes_and_threads__have_a_maximum(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "256")
+    read_environment()
+    for text in ("0", "257", "1000000"):
+        monkeypatch.setenv(name, text)
+        with pytest.raises(BadSetting, match=f"^{name} must be an integer from 1 to 256$"):
+            read_environment()
 
 
 @pytest.mark.parametrize("text", ["1e300", "99999999999", "876001", "inf", "nan"])

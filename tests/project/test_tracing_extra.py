@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from project import spans, tracing
+from project.env import BadSetting
 from project.joining import Joiner
 from tests.project.conftest import temporary_folder
 from tests.project.observing import observed
@@ -52,6 +53,33 @@ print(tracing.is_on(), sorted({name for name in sys.modules if name.startswith("
 def test_traces__not_requested__nothing_is_imported(env: dict[str, str], folder: Path) -> None:
     done = run_python(folder, "-c", _LOOK, **env)
     assert done.stdout.strip() == "False []", done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
+)
+@pytest.mark.parametrize(
+    ("url", "accepted"),
+    [
+        ("http://localhost:4318", True),
+        ("https://[::1]:4318/v1/traces", True),
+        ("localhost:4318", False),
+        ("grpc://localhost:4317", False),
+        ("http://", False),
+        ("http://:4318", False),
+        ("http://localhost:port", False),
+        ("http://local host", False),
+    ],
+)
+def test_endpoint__not_an_http_url__is_refused(
+    name: str, url: str, accepted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, url)
+    if accepted:
+        assert tracing.is_configured()
+    else:
+        with pytest.raises(BadSetting, match=f"^{name} must be an http:// or https:// URL$"):
+            tracing.is_configured()
 
 
 _SERVICES = """

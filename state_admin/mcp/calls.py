@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 
 from mcp_types import CallToolResult, TextContent
 
+from state_admin.contract.batches import RUN_BATCH
 from state_admin.contract.entries import PATCH_TYPES
 from state_admin.domain import isolation, values
 from state_admin.domain.values import EMPTY_OBJECT, Fault, MalformedJSON, Raw, RefusedJSON
@@ -110,6 +111,9 @@ def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tupl
         headers[name] = tag
     if "reason" in arguments:
         headers["change-reason"] = _CONTROL.sub(" ", arguments["reason"].value).strip()
+    if tool.operation is RUN_BATCH:
+        # The model has just sent the values. With them, a result could exceed MOST_BYTES.
+        headers["prefer"] = "return=minimal"
     path = "/api/v1" + tool.operation.path.format(**place)
     query = urlencode(parameters, doseq=True)
     scope = caller.scope_of(tool.operation.method, path, query, headers, len(content))
@@ -127,7 +131,8 @@ def result_of(tool: Tool, answer: Answer) -> CallToolResult:
         return failure_of(
             Invalid(
                 f"the result has {len(body)} bytes; the limit is {MOST_BYTES} bytes",
-                hint="Request less: a lower limit, a prefix, no include, or a single entry.",
+                hint=("" if tool.reads else "The writes were performed. ")
+                + "Request less: a lower limit, a prefix, no include, or a single entry.",
             )
         )
     text = body.decode() or '{"done":true}'

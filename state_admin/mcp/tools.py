@@ -62,17 +62,19 @@ _DONE: Final[Schema] = {
 @dataclass(frozen=True)
 class Tool:
     """One tool. `offers`: the query parameters and members of the body that it accepts, besides the
-    path parameters and what its headers need. `destroys`: it replaces or removes data."""
+    path parameters and what its headers need. `destroys`: it replaces or removes data. `needs`: a
+    higher role than that of the operation, which reads or writes as its body says."""
 
     name: str
     description: str
     operation: Operation
     offers: tuple[str, ...] = ()
     destroys: bool = False
+    needs: Role | None = None
 
     @property
     def role(self) -> Role:
-        return self.operation.least_role
+        return self.needs or self.operation.least_role
 
     @property
     def reads(self) -> bool:
@@ -125,6 +127,8 @@ class Tool:
         """What to do after a 404, with the tools that there are."""
         if "key" in self.in_path:
             return "Use entry_history to list the versions."
+        if not self.in_path:
+            return "Use list_state to find what exists."
         (name,) = self.in_path
         creator = (
             "create_thread creates a thread." if name == "thread_id" else "No tool creates it."
@@ -188,6 +192,17 @@ _ALL: Final = (
         "Delete an entry. Its history is kept, and restore_state can restore it.",
         OPERATIONS["delete_entry"],
         destroys=True,
+    ),
+    Tool(
+        "batch",
+        "Read, write, patch and delete up to 1,000 entries in one call, in this order. By default all"
+        " operations are performed or none; with atomic false, each on its own, and results has a problem for"
+        " each that failed. Writes return versions instead of entries. With if_version an operation fails if"
+        " the entry was changed since you read it.",
+        OPERATIONS["run_batch"],
+        ("operations", "atomic"),
+        destroys=True,
+        needs=Role.EDITOR,
     ),
     Tool(
         "search_state",

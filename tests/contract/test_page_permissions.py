@@ -363,7 +363,9 @@ def test_tool__each__has_the_role_of_its_operation(tool: Any) -> None:
     ]
     assert rows != []
     permitted = [role for role in ROLES if any(row.may[role.value] for row in rows)]
-    assert tool.role == permitted[0]
+    # A batch that only reads needs a lower role than the tool, which is for writes, too.
+    assert tool.role == (Role.EDITOR if tool.name == "batch" else permitted[0])
+    assert tool.role in permitted
 
 
 def test_commands__each__is_run_by_operators_only() -> None:

@@ -36,6 +36,16 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "put_state": ({**PLACE, "value": 1, "tags": ["x"], "ttl_seconds": 60}, "namespaces"),
     "patch_state": ({**PLACE, "patch": {"a": 1}}, "namespaces"),
     "delete_state": (PLACE, "namespaces"),
+    "batch": (
+        {
+            "operations": [
+                {"op": "get", **PLACE},
+                {"op": "put", "namespace": "notes", "key": "c", "value": 1},
+                {"op": "delete", "namespace": "notes", "key": "c"},
+            ]
+        },
+        "namespaces",
+    ),
     "search_state": ({"text": "ship", "where": [{"path": "/n", "equals": 1}]}, ""),
     "entry_history": ({**PLACE, "include": "value"}, "namespaces"),
     "diff_state": ({**PLACE, "from": 1, "to": 1}, "namespaces"),
@@ -160,6 +170,49 @@ def test_put_state__by_mcp__writes_what_the_api_would_write(mcp: MCP, alice: Per
     assert (audit.actor_name, audit.request_id) == ("alice's token", "mcp-1")
 
 
+def test_batch__atomic__writes_all_or_none_and_returns_versions(mcp: MCP, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "b", 1)
+    both = (
+        '{"operations":[{"op":"put","namespace":"notes","key":"a","value":1.10},'
+        '{"op":"put","namespace":"notes","key":"b","value":2,"if_version":%d},'
+        '{"op":"get","namespace":"notes","key":"a"}],"reason":"both"}'
+    )
+    refused = mcp.raw(alice.token, "batch", both % 7)
+    assert (refused["type"], refused["status"]) == ("/problems/version-conflict", 412)
+    assert not EntryRevision.objects.filter(entry__key="a").exists()
+
+    first, second, read = mcp.raw(alice.token, "batch", both % 1)["results"]
+    assert (first, second) == ({"status": 201, "version": 1}, {"status": 200, "version": 2})
+    assert read["entry"]["value"] == 1.1
+    stored = EntryRevision.objects.get(entry__key="a")
+    assert (stored.value, stored.reason) == ("1.10", "both")
+
+
+def test_batch__not_atomic__reports_each_failure(mcp: MCP, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    operations = [
+        {"op": "delete", "namespace": "nope", "key": "k"},
+        {"op": "patch", **PLACE, "patch": {"n": 1}},
+    ]
+    done = mcp.call(alice.token, "batch", operations=operations, atomic=False)
+    failed, written = done.structured_content["results"]
+    assert (failed["status"], failed["problem"]["type"]) == (404, "/problems/not-registered")
+    assert written == {"status": 201, "version": 1}
+
+
+def test_batch__result_too_large__error_says_that_it_was_written(mcp: MCP, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "large", "x" * (MOST_BYTES - 100))
+    operations = [
+        {"op": "put", **PLACE, "value": 1},
+        {"op": "get", "namespace": "notes", "key": "large"},
+    ]
+    problem = problem_of(mcp.call(alice.token, "batch", operations=operations))
+    assert problem["hint"].startswith("The writes were performed.")
+    assert EntryRevision.objects.filter(entry__key="a/b").exists()
+
+
 @pytest.mark.usefixtures("world")
 def test_expected_version__stale__returns_the_conflict_of_the_api(mcp: MCP, alice: Person) -> None:
     problem = problem_of(mcp.call(alice.token, "put_state", **PLACE, value=1, expected_version=7))
@@ -189,6 +242,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("patch_state", {**PLACE, "patch": {"op": "add", "path": "/n", "value": 1}}, "/patch"),
     ("patch_state", {**PLACE, "patch": "x"}, "/patch"),
     ("delete_state", {**PLACE, "expected_version": "1"}, "/expected_version"),
+    ("batch", {"operations": [{"op": "move", **PLACE}]}, "/operations/0/op"),
     ("search_state", {"text": 1}, "/text"),
     ("entry_history", {**PLACE, "include": "all"}, "/include"),
     ("restore_state", {**PLACE, "version": 0}, "/version"),
@@ -254,6 +308,7 @@ def test_patch_state__operations_as_a_merge_patch__need_the_kind(mcp: MCP, alice
     [
         ("get_state", {"namespace": "nope", "key": "k"}, "list_namespaces"),
         ("search_state", {"namespace": "nope", "text": "x"}, "list_namespaces"),
+        ("batch", {"operations": [{"op": "get", **PLACE, "namespace": "x"}]}, "list_namespaces"),
         ("get_state", {**PLACE, "at_version": 9}, "entry_history"),
         ("restore_state", {**PLACE, "version": 9}, "entry_history"),
         ("get_thread", {"thread_id": "nope"}, "list_threads"),

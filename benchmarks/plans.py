@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -272,6 +273,12 @@ def writes(person: Any, joined: Any) -> dict[str, Callable[[], object]]:
         ),
         "DELETE entry": call("DELETE", "/state/facts/hot", None),
         "POST batch": call("POST", "/state/batch", many),
+        "POST revert to a moment": lambda: _call(
+            person,
+            "POST",
+            "/reverts?dry_run=true",
+            {"at": datetime.now(UTC).isoformat(), "namespace": "facts"},
+        ),
         "POST thread": call("POST", "/threads", {"id": "planned"}),
         "POST run": call("POST", "/threads/planned/runs", {"id": "planned", "agent_id": "x"}),
         "POST messages": call("POST", "/threads/planned/messages", {"messages": step["messages"]}),

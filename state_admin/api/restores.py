@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse
 
 from state_admin.contract import restores as contract
@@ -16,11 +18,18 @@ from state_admin.services.errors import Invalid
 
 @handles(contract.RESTORE_ENTRIES)
 def restore_entries(call: Endpoint) -> HttpResponse:
-    fields = call.body(contract.Moment).given()
-    at = moments.read(fields.pop("at"))
-    if at is None:
-        expectation = "must be an RFC 3339 time such as 2026-01-31T12:00:00Z"
-        raise Invalid(f"at {expectation}", [Fault("/at", expectation)])
+    fields = read_moment(call.body(contract.Moment))
+    return answer(restores.restore_entries(**call.author, dry_run=call.dry_run, **fields))
+
+
+def read_moment(body: contract.EntrySelection) -> dict[str, Any]:
+    """The members that were sent, as the services take them. Raises Invalid if `at` is not a time."""
+    fields = body.given()
+    if "at" in fields:
+        fields["at"] = moments.read(fields["at"])
+        if fields["at"] is None:
+            expectation = "must be an RFC 3339 time such as 2026-01-31T12:00:00Z"
+            raise Invalid(f"at {expectation}", [Fault("/at", expectation)])
     if kind := fields.pop("scope_kind", None):
         fields["scope_kind"] = ScopeKind(kind)
-    return answer(restores.restore_entries(**call.author, at=at, dry_run=call.dry_run, **fields))
+    return fields

@@ -1,4 +1,4 @@
-"""Reverts of requests: /reverts, /reverts/{id}, skipped, cancel."""
+"""Reverts of requests and to moments: /reverts, /reverts/{id}, skipped, cancel."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import revert_jobs
 
+from .restores import read_moment
+
 
 @handles(contract.REQUEST_REVERT)
 def request_revert(call: Endpoint) -> HttpResponse:
-    target = call.body(contract.RevertRequest).request_id
+    fields = read_moment(call.body(contract.RevertRequest))
     # A dry run is not left to a worker: it would be rolled back before.
     request = revert_jobs.start_revert if call.dry_run else revert_jobs.request_revert
-    job = request(**call.author, request_id=target)
+    job = request(**call.author, **fields)
     response = answer(contract.Revert.of(job), 202)
     response["Location"] = f"/api/v1/reverts/{job.public_id}"
     return response

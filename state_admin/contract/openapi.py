@@ -191,7 +191,7 @@ TAGS: Final[dict[str, str]] = {
     "webhooks": "Changes delivered to an URL.",
     "management": "Workspaces, members and API tokens.",
     "audit": "Who did what, when and why.",
-    "reverts": "Jobs that undo the writes of a request.",
+    "reverts": "Jobs that undo the writes of a request, or all writes since a moment.",
     "access": "The caller, its permissions and its usage.",
     "frontends": "A thread in the protocols of AG-UI and the AI SDK.",
     "agent protocol": "The Agent Protocol, as LangGraph's SDK speaks it.",

@@ -50,18 +50,20 @@ class Restoration(Answer):
     first: Annotated[list[RestoredEntry], doc("The first 100 of these entries.")]
 
 
-class Moment(Body):
-    """A time, and the entries to restore to their values at that time."""
+MomentText = Annotated[
+    str,
+    doc(
+        "The moment: an RFC 3339 time in the past.",
+        "2026-01-31T12:00:00Z",
+        min_length=1,
+        max_length=64,
+    ),
+]
 
-    at: Annotated[
-        str,
-        doc(
-            "The moment: an RFC 3339 time in the past.",
-            "2026-01-31T12:00:00Z",
-            min_length=1,
-            max_length=64,
-        ),
-    ]
+
+class EntrySelection(Body):
+    """The entries that all given filters select."""
+
     namespace: Annotated[
         ShortText | UnsetType, doc("Only entries of this namespace.", "team_context")
     ] = UNSET
@@ -72,6 +74,12 @@ class Moment(Body):
     scope_kind: Annotated[Scope | UnsetType, doc("Only entries with this scope.", "thread")] = UNSET
 
 
+class Moment(EntrySelection, kw_only=True):
+    """A time, and the entries to restore to their values at that time."""
+
+    at: MomentText
+
+
 RESTORE_ENTRIES = Operation(
     id="restore_entries",
     route="POST /restore",
@@ -79,7 +87,8 @@ RESTORE_ENTRIES = Operation(
     summary="Restore entries to a moment",
     description="Gives the entries that all given filters select, one of which is required, the "
     "values that they had at a moment, as new versions. An entry that did not exist then is "
-    "deleted. All of them or none; at most 10,000 entries that were written since. An entry whose "
+    "deleted. All of them or none; at most 10,000 entries that were written since: `POST /reverts` "
+    "with the same members restores more, in batches. An entry whose "
     "old value does not satisfy the current schema, or is no longer kept, is refused and left as "
     "it is.",
     body=Moment,

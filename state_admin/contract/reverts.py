@@ -1,12 +1,15 @@
-"""Reverts: jobs that undo the writes of one request."""
+"""Reverts: jobs that undo the writes of one request, or all writes since a moment."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
-from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, doc
-from .types import Actor, Key, Namespace, Reason, Time
+from msgspec import UNSET, UnsetType
+
+from .base import JSON_TYPE, Answer, AscendingList, DescendingList, Operation, Page, doc
+from .restores import EntrySelection, MomentText
+from .types import Actor, Key, Namespace, Reason, Scope, Time
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -38,15 +41,27 @@ RevertStatus = Annotated[
 Count = Annotated[int, doc("Number of entries.", 40, ge=0)]
 
 
+FILTERS = ("namespace", "key", "prefix", "scope_kind")
+
+
 class Revert(Answer):
     """A revert: a job that a worker performs, and its result."""
 
     id: RevertId
-    request_id: TargetId
+    request_id: Annotated[
+        TargetId | None, doc("Request whose writes are reverted; null for a revert to a moment.")
+    ]
+    at: Annotated[
+        Time | None, doc("Moment since which writes are reverted; null for a revert of a request.")
+    ]
+    namespace: Annotated[Namespace | None, doc("Filter of a revert to a moment; null: none.")]
+    key: Annotated[Key | None, doc("Filter of a revert to a moment; null: none.")]
+    prefix: Annotated[str | None, doc("Filter of a revert to a moment; null: none.", "thread::")]
+    scope_kind: Annotated[Scope | None, doc("Filter of a revert to a moment; null: none.")]
     status: RevertStatus
     total: Annotated[
         Count | None,
-        doc("Entries that the request wrote; null while the job searches the audit log.", 42),
+        doc("Entries that were written; null while the job searches for them.", 42),
     ]
     reverted: Annotated[Count, doc("Entries that were reverted so far.", 40)]
     skipped: Annotated[Count, doc("Entries that were skipped so far.", 2)]
@@ -62,7 +77,11 @@ class Revert(Answer):
     @classmethod
     def of(cls, row: models.Revert) -> Self:
         return cls.from_attributes(
-            row, id=row.public_id, request_id=row.target, requested_by=row.actor_name
+            row,
+            id=row.public_id,
+            request_id=row.target if row.at is None else None,
+            requested_by=row.actor_name,
+            **{name: row.filters.get(name) for name in FILTERS},
         )
 
 
@@ -80,10 +99,11 @@ class SkippedEntry(Answer):
         return cls(namespace=row.namespace, key=row.key, reason=row.why)
 
 
-class RevertRequest(Body):
-    """The request whose writes are reverted."""
+class RevertRequest(EntrySelection):
+    """What is reverted: the writes of a request, or those since a moment."""
 
-    request_id: TargetId
+    request_id: TargetId | UnsetType = UNSET
+    at: Annotated[MomentText | UnsetType, doc("Revert what was written since this moment.")] = UNSET
 
 
 class RevertFilters(DescendingList):
@@ -95,18 +115,25 @@ _operation = partial(Operation, tag="reverts")
 REQUEST_REVERT = _operation(
     id="request_revert",
     route="POST /reverts",
-    summary="Revert a request",
-    description="Gives each entry that the request wrote the value and expiry that it had before, as"
-    " a new version, and deletes entries that it created. Tags that a bulk action added are removed, and"
+    summary="Revert a request, or to a moment",
+    description="Either `request_id`, or `at` with one or more of the filters `namespace`, `key`, `prefix`"
+    " and `scope_kind`, is required.\n\n"
+    "With `request_id`, each entry that the request wrote gets the value and expiry that it had before, as"
+    " a new version, and entries that it created are deleted. Tags that a bulk action added are removed, and"
     " tags that it removed are added again. Entries that were written since then are skipped, and so are those whose"
-    " earlier version is not kept, has expired or was redacted, or that the schema refuses. A worker"
-    " performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it"
-    " has ended. If the caller has an unfinished revert of the same request, that one is returned. A dry"
+    " earlier version is not kept, has expired or was redacted, or that the schema refuses.\n\n"
+    "With `at`, each entry that all filters select, and that was written or has expired since that moment, gets"
+    " the value that it had then, as in `POST /restore`, but for any number of entries. Entries that did not exist"
+    " then are deleted. An entry that is written after the job has found it is skipped.\n\n"
+    "A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it"
+    " has ended. If the caller has an unfinished revert of the same, that one is returned. A dry"
     " run stops after about one second. Its counts are complete only if its status is `done`.",
     body=RevertRequest,
+    examples={JSON_TYPE: {"request_id": "0199f3c2a41c7d3e9b1f6f0f4a5e8c21"}},
     answers={202: Revert},
     dry_run=Revert,
     location=True,
+    problems=("not-registered",),
 )
 LIST_REVERTS = _operation(
     id="list_reverts",

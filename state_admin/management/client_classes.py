@@ -159,6 +159,9 @@ def _field(name: str, kind: str, default: str = "") -> Iterator[str]:
         yield line
         return
     # Wrapped as ruff formats it.
+    if line.endswith("] | None") and len(kind) + 8 <= _WIDTH:
+        yield from (f"    {name}: (", f"        {kind}", "    )")
+        return
     start, _, rest = line.partition("[")
     inner, _, end = rest.rpartition("]")
     yield f"{start}["

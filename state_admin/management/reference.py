@@ -39,7 +39,7 @@ _NOUNS: Final = {
     "namespace": "a namespace was registered, changed or unregistered",
     "password": "a password was set",
     "plugin": "a plugin was installed or uninstalled",
-    "revert": "a revert of a request was requested or cancelled, reverted entries, or ended",
+    "revert": "a revert was requested or cancelled, reverted entries, or ended",
     "run": "a run was created or started, committed a step, started waiting or ended, or its lease changed",
     "saved_view": "a saved view of the admin was stored or deleted",
     "session": "a person signed in or out",

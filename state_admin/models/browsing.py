@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from state_admin.domain import config
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 
@@ -118,11 +119,14 @@ class EntryFilter(NamedTuple):
     unregistered namespaces, or of those of a `plugin`; `stale`: only those written under another
     schema version than the current one, in namespaces whose schema has changed; `unjudged`: those
     of another schema version in all namespaces, because redacted values were not validated; `tags`:
-    only entries with all of them; `deleted`: deleted entries instead of live ones."""
+    only entries with all of them; `deleted`: deleted entries instead of live ones; `restorable`: only those of
+    registered namespaces that have a history and are not reserved."""
 
     namespace: str = ""
     scope: ScopeKind | None = None
     prefix: str = ""
+    key: str = ""
+    restorable: bool = False
     orphans: bool = False
     stale: bool = False
     unjudged: bool = False
@@ -334,17 +338,27 @@ def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, st
     return (row[0], row[1]) if row else None
 
 
+def entries_after(actor: Actor, filters: EntryFilter, window: int) -> hot.Call:
+    """FROM namespaces n, entries e and the rest of a query of the first `window` entries of the ranges of the
+    filters, deleted ones included; and its parameters."""
+    return _stretch(actor, filters, ""), _parameters(actor, filters, window)
+
+
 def _stretch(actor: Actor, filters: EntryFilter, conditions: str) -> str:
     namespaces = {
         " AND n.name = %(namespace)s": filters.namespace,
         " AND n.name ~ %(globs)s": actor.namespaces,
         " AND n.plugin = %(plugin)s": filters.plugin,
+        " AND n.unregistered_at IS NULL AND n.tracked"
+        " AND n.name <> ALL(%(reserved)s::text[])": filters.restorable,
         " AND n.unregistered_at IS NOT NULL": filters.orphans,
         # A schema that never changed has no entries of an earlier version.
         " AND n.schema_version > 1": filters.stale,
     }
     if filters.prefix:
         conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
+    if filters.key:
+        conditions += " AND e.key = %(key)s"
     ranges = [f" AND {each}" for each in _ranges(filters.scope)] if filters.scope else [""]
     return _ENTRIES.format(
         ranges=" UNION ALL ".join(_RANGE.format(conditions=conditions + each) for each in ranges),
@@ -359,6 +373,7 @@ def _parameters(actor: Actor, filters: EntryFilter, window: int) -> dict[str, An
         "workspace": actor.workspace_id,
         "globs": glob_regex(actor.namespaces),
         "prefix_end": filters.prefix + _LAST,
+        "reserved": list(config.NAMESPACES),
         "after_namespace": filters.after[0],
         "after_key": filters.after[1],
         "window": window,

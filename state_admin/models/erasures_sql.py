@@ -76,6 +76,19 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
+# Filters of reverts to a moment. An unfinished one finds nothing more: without the filter, it would revert
+# other entries.
+_SCRUB_REVERTS = """
+UPDATE reverts x SET filters = x.filters
+    || CASE WHEN x.filters ->> 'key' = ANY(%(keys)s::text[])
+        THEN jsonb_build_object('key', %(mark)s::text) ELSE '{}' END
+    || CASE WHEN x.filters ->> 'prefix' = ANY(%(keys)s::text[])
+        THEN jsonb_build_object('prefix', %(mark)s::text) ELSE '{}' END
+WHERE x.workspace_id = %(workspace)s
+    AND (x.filters ->> 'key' = ANY(%(keys)s::text[]) OR x.filters ->> 'prefix' = ANY(%(keys)s::text[]))
+RETURNING 1
+"""
+
 # Columns of remaining rows that refer to removed ones.
 _LET_GO = (
     """
@@ -134,6 +147,7 @@ def erase(scope: Scope, mark: str) -> dict[str, int]:
     """Remove the rows; returns what `count` would have. `mark` replaces names in the audit log."""
     for statement in _LET_GO if scope.threads else ():
         hot.fetch_all(statement, scope._asdict())
+    hot.fetch_all(_SCRUB_REVERTS, {**scope._asdict(), "mark": mark})
     gone = {table: _delete(table, scope._asdict()) for table in DELETED}
     return gone | {"audit": _number(_SCRUB, {**scope._asdict(), "mark": mark})}
 

@@ -1,4 +1,5 @@
-"""Compares entries now with their state at a point in time: for a bulk restore."""
+"""Compares entries now with their state at a point in time: for a restore of many entries to a moment, and
+for a revert of everything that was written since."""
 
 from __future__ import annotations
 
@@ -6,7 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from state_admin.domain.access import Actor
+
 from . import hot
+from .browsing import EntryFilter, entries_after
 from .entries import EntryQuerySet
 
 # Entries with their revisions at that time.
@@ -78,3 +82,50 @@ def compare(ids: Sequence[int], at: datetime) -> Sequence[EntryAtMoment]:
     """The entries now and at that time, by (namespace, key)."""
     rows = hot.fetch_all(_COMPARE, {"ids": list(ids), "at": at})
     return [EntryAtMoment._make(row) for row in rows]
+
+
+# The next entries of the ranges of the filters, and those among them that EntryQuerySet.touched_since
+# selects: no index has the time.
+_EXAMINED = """
+WITH examined AS MATERIALIZED (
+    SELECT n.name AS namespace, e.key, e.version,
+        e.updated_at > %(at)s OR (
+            NOT e.deleted AND e.expires_at > %(at)s AND e.expires_at <= now()
+        ) AS touched
+    {entries}
+)"""
+_STORE = """, stored AS (
+    INSERT INTO revert_entries (workspace_id, revert_id, namespace, key, version, tag_change, why)
+    SELECT %(workspace)s, %(revert)s::bigint, namespace, key, version, '', ''
+    FROM examined WHERE touched ORDER BY namespace, key
+)"""
+_LAST = """
+SELECT last.namespace, last.key FROM examined last ORDER BY namespace DESC, key DESC
+LIMIT CASE WHEN (SELECT count(*) FROM examined) = %(window)s THEN 1 ELSE 0 END
+"""
+_NAMES = """
+SELECT (SELECT count(*) FROM examined) = %(window)s,
+    ARRAY(SELECT namespace || '/' || key FROM examined WHERE touched ORDER BY namespace, key)
+"""
+
+
+def store_touched(
+    actor: Actor, revert_id: int, at: datetime, filters: EntryFilter, *, rows: int
+) -> tuple[str, str] | None:
+    """Store those of the next `rows` entries that may differ from their state at that time, with their
+    versions. Returns the last of the examined ones as (namespace, key), None if there are no further
+    ones."""
+    entries, parameters = entries_after(actor, filters, rows)
+    statement = _EXAMINED.format(entries=entries) + _STORE + _LAST
+    row = hot.fetch_one(statement, {**parameters, "at": at, "revert": revert_id})
+    return (row[0], row[1]) if row else None
+
+
+def find_touched(
+    actor: Actor, at: datetime, filters: EntryFilter, *, rows: int
+) -> tuple[list[str], bool]:
+    """The addresses of the entries that store_touched would store, and whether there may be more."""
+    entries, parameters = entries_after(actor, filters, rows)
+    statement = _EXAMINED.format(entries=entries) + _NAMES
+    more, names = hot.fetch_row(statement, {**parameters, "at": at})
+    return names, more

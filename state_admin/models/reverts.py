@@ -1,8 +1,7 @@
-"""Reverts: one row per job that undoes the writes of a request, and one per entry that is not yet
-reverted or was skipped.
+"""Reverts: one row per job that undoes the writes of a request or restores entries to a moment, and one
+per entry that is not yet reverted or was skipped.
 
-The rows of entries are created when the job searches the audit log, and deleted when their entry is
-reverted. Those of skipped entries remain, with the reason.
+The rows of entries are created when the job searches for them, and deleted when their entry is reverted. Those of skipped entries remain, with the reason.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor
+from state_admin.domain.moments import timestamp
 
 from .leases import LeasedQuerySet, LeasedRow
 from .stamps import ActorStamp
@@ -48,12 +48,16 @@ class RevertQuerySet(LeasedQuerySet["Revert"]):
 
 
 class Revert(LeasedRow, ActorStamp):
-    """A job that reverts the writes of the request `target`. It writes on behalf of the actor that
-    requested it, with `public_id` as the request id, so it can be reverted like a request."""
+    """A job that reverts the writes of the request `target`, or, with `at`, those since then to the entries
+    that `filters` select. It writes on behalf of the actor that requested it, with `public_id` as the
+    request id, so it can be reverted like a request."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     public_id = models.CharField(max_length=64, db_collation="C")
+    # With `at`: that time and a digest of the filters, so that each selection has one unfinished job.
     target = models.CharField(max_length=64, db_collation="C")
+    at = models.DateTimeField(null=True, blank=True)
+    filters = models.JSONField(default=dict, db_default={}, blank=True)
     status = models.CharField(
         max_length=9, choices=RevertStatus.choices, default=RevertStatus.QUEUED
     )
@@ -103,6 +107,14 @@ class Revert(LeasedRow, ActorStamp):
         ]
 
     @property
+    def subject(self) -> str:
+        """What it reverts, in plain text."""
+        if self.at is None:
+            return self.target
+        filters = (f"{name.replace('_', ' ')} {text}" for name, text in self.filters.items())
+        return f"{', '.join(filters)} since {timestamp(self.at)}"
+
+    @property
     def examined(self) -> int:
         return self.reverted + self.skipped
 
@@ -113,7 +125,8 @@ class RevertEntryQuerySet(models.QuerySet["RevertEntry"]):
 
 
 class RevertEntry(models.Model):
-    """An entry that the request wrote, with the newest version that it created."""
+    """An entry that a job found, with the version that it must still have: the newest one of the request,
+    or that of the search."""
 
     # Without a foreign key in the database: the row of the job has it.
     workspace = models.ForeignKey(

@@ -1,5 +1,5 @@
 """The statements of reverts: find the entries that a request wrote, choose the next ones, and lock them
-with their versions from before the request."""
+with their versions from before the request. The search of a revert to a moment is in moments_sql.py."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def find_names(
     return sorted(names), more
 
 
-# The first version that the request created follows the newest one by another request. If a version
-# between them was removed, or belonged to another request, it is unknown which version was there
-# before. OFFSET 0: otherwise, with statistics of an almost empty table, the join reads all entries
-# of the namespace for each row.
+# The first version that the request created follows the newest one by another request, and the first one
+# since a moment the newest one of that time. If a version between them was removed, or belonged to another
+# request, it is unknown which version was there before. OFFSET 0: otherwise, with statistics of an almost
+# empty table, the join reads all entries of the namespace for each row.
 _NEXT = """
-SELECT p.id, p.namespace, p.key, p.tag_change,
+SELECT p.id, e.id, p.namespace, p.key, p.tag_change,
     CASE WHEN own.versions = p.version - coalesce(prior.version, 0)
         THEN coalesce(prior.version, 0) + 1 ELSE %(unknown)s END,
     p.version, coalesce(e.size_bytes, 0) + coalesce(prior.size_bytes, 0)
@@ -125,7 +125,7 @@ LEFT JOIN LATERAL (
 ) e ON true
 LEFT JOIN LATERAL (
     SELECT r.version, r.size_bytes FROM entry_revisions r
-    WHERE r.entry_id = e.id AND r.version < p.version AND r.request_id <> %(target)s
+    WHERE r.entry_id = e.id AND r.version < p.version AND {earlier}
     ORDER BY r.version DESC LIMIT 1
 ) prior ON true
 LEFT JOIN LATERAL (
@@ -134,15 +134,18 @@ LEFT JOIN LATERAL (
 ) own ON true
 ORDER BY p.namespace, p.key
 """
+_OF_ANOTHER: Final = "r.request_id <> %(target)s"
+_OF_THE_TIME: Final = "r.at <= %(at)s"
 # As `first`: no version precedes it.
 _UNKNOWN: Final = 2**62
 
 
 class NextEntry(NamedTuple):
-    """A row of revert_entries. `first` and `last`: as in WrittenEntry. `size`: bytes of the values
-    that its revert reads and writes."""
+    """A row of revert_entries. `entry_id`: None if the entry was removed. `first` and `last`: as in
+    WrittenEntry. `size`: bytes of the values that its revert reads and writes."""
 
     row_id: int
+    entry_id: int | None
     namespace: str
     key: str
     tag_change: str
@@ -152,14 +155,17 @@ class NextEntry(NamedTuple):
 
 
 def next_entries(
-    revert_id: int, target: str, *, after: tuple[str, str], rows: int
+    revert_id: int, target: str | datetime, *, after: tuple[str, str], rows: int
 ) -> list[NextEntry]:
-    """The next entries of a job after this address, in the order of all batches."""
+    """The next entries of a job after this address, in the order of all batches. `target`: the request
+    whose writes it reverts, or the moment since which it reverts all."""
+    since = isinstance(target, datetime)
     parameters = {
-        "revert": revert_id, "target": target, "namespace": after[0], "key": after[1],
-        "rows": rows, "unknown": _UNKNOWN,
+        "revert": revert_id, "at" if since else "target": target, "namespace": after[0],
+        "key": after[1], "rows": rows, "unknown": _UNKNOWN,
     }  # fmt: skip
-    return [NextEntry._make(row) for row in hot.fetch_all(_NEXT, parameters)]
+    statement = _NEXT.format(earlier=_OF_THE_TIME if since else _OF_ANOTHER)
+    return [NextEntry._make(row) for row in hot.fetch_all(statement, parameters)]
 
 
 _SETTLE_DONE = "DELETE FROM revert_entries WHERE id = ANY(%(done)b::bigint[]) RETURNING id"

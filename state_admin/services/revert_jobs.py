@@ -1,17 +1,19 @@
-"""Jobs that revert the writes of a request, however many entries it wrote.
+"""Jobs that revert the writes of a request, or all writes since a moment, to any number of entries.
 
-A worker claims a job under a lease. It searches the audit log for the entries, and then reverts them
-in batches. Each batch is a transaction that also removes its entries from the rest of the job, so a
-job whose worker died continues there, and each entry is reverted once. A worker that lost its claim
+A worker claims a job under a lease. It searches for the entries, those of a request in the audit log, and
+then reverts them in batches. Each batch is a transaction that also removes its entries from the rest of the
+job, so a job whose worker died continues there, and each entry is reverted once. A worker that lost its claim
 stops before the next batch.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
 from itertools import takewhile
 from time import monotonic
-from typing import Final, cast
+from typing import Any, Final, Unpack, cast
 
 import structlog
 from django.db import IntegrityError, transaction
@@ -19,9 +21,11 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from project import log_context, tracing
-from state_admin.domain import retries
+from state_admin.domain import retries, values
 from state_admin.domain.access import Actor, Kind, Role
 from state_admin.domain.ids import uuid7
+from state_admin.domain.moments import timestamp
+from state_admin.domain.scopes import ScopeKind
 from state_admin.models import (
     ApiToken,
     AuditRow,
@@ -30,8 +34,10 @@ from state_admin.models import (
     Revert,
     RevertEntry,
     RevertStatus,
+    moments_sql,
     reverts_sql,
 )
+from state_admin.models.browsing import EntryFilter
 from state_admin.models.bulk_sql import Action
 from state_admin.models.creation_times import OPEN, id_at
 from state_admin.models.reverts import MIXED, UNFINISHED, RevertEntryQuerySet, RevertQuerySet
@@ -40,17 +46,19 @@ from state_admin.models.reverts_sql import NextEntry, WrittenEntry
 from . import journal, notifications
 from .actors import require
 from .batching import split_by_size
-from .bulk import MOST, BulkResult, SelectedEntry, SkippedEntry, change_entries
+from .bulk import MOST, SelectedEntry, SkippedEntry, change_entries
 from .errors import Conflict, Invalid, Problem
 from .finding import find_row
+from .restores import Filters, check_selection, restore_found
 from .reverts import revert_entries
 
 RUN = "state_admin.tasks.reverts.run"
 LEASE = timedelta(seconds=60)
 # Claims without a finished batch: the worker died, or a namespace changed during each.
 MAX_ATTEMPTS = 5
-# Rows of the audit log that one step of the search examines. After it has found a row of the request, the
-# search ends when a step finds no further one. Until then it continues to the beginning of the log.
+# Rows of the audit log, or entries of the namespaces, that one step of the search examines. After it has
+# found a row of the request, the search of the audit log ends when a step finds no further one. Until then it
+# continues to the beginning of the log.
 SPAN = 50_000
 # The pause before the second attempt; it doubles with each further attempt.
 RETRY_SECONDS = 1.0
@@ -67,22 +75,36 @@ _NOTHING_FOUND: Final = "the audit log contains no changes to entries by this re
 log = structlog.get_logger()
 
 
-def request_revert(*, actor: Actor, request_id: str, reason: str = "") -> Revert:
-    """Queue a revert of the writes of a request, and notify a worker. If the actor has an unfinished
-    one of this request, return that one. Raises Invalid if request_id is not valid."""
+def request_revert(
+    *,
+    actor: Actor,
+    request_id: str = "",
+    at: datetime | None = None,
+    reason: str = "",
+    **filters: Unpack[Filters],
+) -> Revert:
+    """Queue a revert of the writes of a request, or of all writes since `at` to the entries that the filters
+    select, and notify a worker. If the actor has an unfinished one of the same, return that one. Raises
+    Invalid if request_id is not valid, and the problems of a restore to a moment."""
     with transaction.atomic():
-        job = _create(actor, request_id, None, reason)
+        job = _create(actor, request_id, None, at, filters, reason)
         notifications.notify_worker(RUN, str(job.pk))
     return job
 
 
 def start_revert(
-    *, actor: Actor, request_id: str, near: int | None = None, reason: str = ""
+    *,
+    actor: Actor,
+    request_id: str = "",
+    near: int | None = None,
+    at: datetime | None = None,
+    reason: str = "",
+    **filters: Unpack[Filters],
 ) -> Revert:
     """The same for a user who waits: works on it for AT_ONCE seconds, and leaves the rest to a worker.
     `near`: the id of an audit row of the request, with which it is found sooner."""
     with transaction.atomic():
-        job = _create(actor, request_id, near, reason)
+        job = _create(actor, request_id, near, at, filters, reason)
     run_revert(job.pk, seconds=AT_ONCE)
     job.refresh_from_db()
     return job
@@ -94,6 +116,15 @@ def preview_revert(
     """The addresses of the entries that a revert would examine, among the SPAN audit rows on each side
     of `near`; and whether there may be more."""
     return reverts_sql.find_names(actor, request_id, position=near, rows=SPAN)
+
+
+def preview_moment(
+    *, actor: Actor, at: datetime, **filters: Unpack[Filters]
+) -> tuple[list[str], bool]:
+    """The addresses of the entries that a revert to a moment would examine, among the first SPAN entries that
+    the filters select; and whether there may be more. Raises the problems of a restore to a moment."""
+    check_selection(actor, at, **filters)
+    return moments_sql.find_touched(actor, at, _entry_filter(dict(filters)), rows=SPAN)
 
 
 def find_request(actor: Actor, namespace: str, key: str, version: int) -> tuple[str, int | None]:
@@ -166,10 +197,12 @@ def _run(job: Revert, until: float) -> RevertStatus:
                     )
                 if not _may_still_write(actor):
                     _finish(mine, actor, RevertStatus.FAILED, _NOT_PERMITTED)
-                elif mine.total is None:
+                elif mine.total is not None:
+                    _revert_next(actor, mine)
+                elif mine.at is None:
                     _search(actor, mine)
                 else:
-                    _revert_next(actor, mine)
+                    _search_since(actor, mine, mine.at)
                 if mine.status == RevertStatus.RUNNING:
                     _continue(mine)
                 job.attempts = mine.attempts
@@ -184,15 +217,34 @@ def _run(job: Revert, until: float) -> RevertStatus:
             return _release(job, "", attempts=0)
 
 
-def _create(actor: Actor, request_id: str, near: int | None, reason: str) -> Revert:
+def _create(
+    actor: Actor,
+    request_id: str,
+    near: int | None,
+    at: datetime | None,
+    filters: Filters,
+    reason: str,
+) -> Revert:
     require(actor, Role.EDITOR)
-    if not 0 < len(request_id) <= 64 or "\0" in request_id:
+    selected = {name: text for name, text in filters.items() if text}
+    if bool(request_id) == bool(at or selected):
+        raise Invalid("either request_id, or at with filters, is required")
+    if len(request_id) > 64 or "\0" in request_id:
         raise Invalid("request_id must have 1 to 64 characters")
-    same = Revert.objects.filter(workspace_id=actor.workspace_id, target=request_id).by(actor)
+    target = request_id
+    if not request_id:
+        if at is None:
+            raise Invalid("the filters require at", [values.Fault("/at", "is required")])
+        check_selection(actor, at, **filters)
+        digest = sha256(values.dump(sorted(selected.items())).encode()).hexdigest()
+        target = f"{timestamp(at)} {digest[:16]}"
+    same = Revert.objects.filter(workspace_id=actor.workspace_id, target=target).by(actor)
     job = Revert(
         workspace_id=actor.workspace_id,
         public_id=uuid7(),
-        target=request_id,
+        target=target,
+        at=at,
+        filters=selected,
         namespaces=list(actor.namespaces),
         run=actor.run_id,
         progress={} if near is None else {"near": near},
@@ -204,7 +256,9 @@ def _create(actor: Actor, request_id: str, near: int | None, reason: str) -> Rev
     except IntegrityError:
         # An unfinished job exists. If it has just ended, it is still the newest.
         return same.latest("pk")
-    _record(actor, job, "request", reason)
+    # Without the keys, which an erasure would not find there.
+    where = {name: text for name, text in selected.items() if name in ("namespace", "scope_kind")}
+    _record(actor, job, "request", reason, **({"at": timestamp(at), **where} if at else {}))
     job.refresh_from_db()  # the database sets the times
     return job
 
@@ -269,16 +323,38 @@ def _search(actor: Actor, mine: Revert) -> None:
     elif state["found"] and not part.found:
         last = True
     if last:
-        mine.total = RevertEntry.objects.filter(revert=mine).count()
-        mine.progress = {"after": ["", ""]}
+        _end_search(mine)
         if not mine.total:
             _finish(mine, actor, RevertStatus.FAILED, _NOTHING_FOUND)
+
+
+def _search_since(actor: Actor, mine: Revert, at: datetime) -> None:
+    """Examine the next entries that the filters select."""
+    namespace, key = mine.progress.get("examined", ("", ""))
+    filters = _entry_filter(mine.filters)._replace(after=(namespace, key))
+    examined = moments_sql.store_touched(actor, mine.pk, at, filters, rows=SPAN)
+    if examined is None:
+        _end_search(mine)
+    else:
+        mine.progress = {"examined": examined}
+
+
+def _entry_filter(filters: dict[str, Any]) -> EntryFilter:
+    kind = filters.get("scope_kind")
+    names = {name: filters.get(name, "") for name in ("namespace", "key", "prefix")}
+    return EntryFilter(**names, scope=ScopeKind(kind) if kind else None, restorable=True)
+
+
+def _end_search(mine: Revert) -> None:
+    mine.total = RevertEntry.objects.filter(revert=mine).count()
+    mine.progress = {"after": ["", ""]}
 
 
 def _revert_next(actor: Actor, mine: Revert) -> None:
     """Revert the next entries: up to MOST, and of a size that fits into memory."""
     namespace, key = mine.progress["after"]
-    upcoming = reverts_sql.next_entries(mine.pk, mine.target, after=(namespace, key), rows=MOST)
+    target = mine.at or mine.target
+    upcoming = reverts_sql.next_entries(mine.pk, target, after=(namespace, key), rows=MOST)
     if not upcoming:
         _finish(mine, actor, RevertStatus.DONE, "")
         return
@@ -286,8 +362,12 @@ def _revert_next(actor: Actor, mine: Revert) -> None:
     # One statement per batch, because it locks its entries in order.
     part = list(takewhile(lambda each: each.tag_change == part[0].tag_change, part))
     _record(actor, mine, "apply", mine.reason, entries=len(part))
-    result = _change(actor, part, mine.reason or f"revert of request {mine.target}")
-    reasons = {(each.namespace, each.key): each.why for each in result.skipped}
+    if mine.at is None:
+        skips = _change(actor, part, mine.reason or f"revert of request {mine.target}")
+    else:
+        reason = mine.reason or f"restored to {timestamp(mine.at)}"
+        skips = restore_found(actor=actor, at=mine.at, found=part, reason=reason)
+    reasons = {(each.namespace, each.key): each.why for each in skips}
     outcome = [(each.row_id, reasons.get((each.namespace, each.key))) for each in part]
     skipped = [(row_id, why) for row_id, why in outcome if why is not None]
     reverts_sql.settle([row_id for row_id, why in outcome if why is None], skipped)
@@ -296,18 +376,19 @@ def _revert_next(actor: Actor, mine: Revert) -> None:
     mine.progress = {"after": [part[-1].namespace, part[-1].key]}
 
 
-def _change(actor: Actor, part: list[NextEntry], reason: str) -> BulkResult:
+def _change(actor: Actor, part: list[NextEntry], reason: str) -> Sequence[SkippedEntry]:
+    """Revert entries that a request wrote, and return those that were skipped."""
     change, tag = part[0].tag_change[:1], part[0].tag_change[1:]
     if change == MIXED:
-        return BulkResult([], [SkippedEntry(each.namespace, each.key, _MIXED) for each in part])
+        return [SkippedEntry(each.namespace, each.key, _MIXED) for each in part]
     if change:
         seen = [SelectedEntry(each.namespace, each.key, each.last) for each in part]
         action: Action = "tag" if change == "+" else "untag"
         result = change_entries(actor=actor, action=action, seen=seen, tag=tag, reason=reason)
         journal.align_feed_clock(actor)
-        return result
+        return result.skipped
     written = [WrittenEntry(each.namespace, each.key, each.first, each.last) for each in part]
-    return revert_entries(actor=actor, written=written, reason=reason)
+    return revert_entries(actor=actor, written=written, reason=reason).skipped
 
 
 # The row of the job. ----------------------------------------------------------------------------
@@ -358,7 +439,7 @@ def _forget_rest(job: Revert) -> None:
     RevertEntry.objects.filter(revert=job, why="").delete()
 
 
-def _record(actor: Actor, job: Revert, verb: str, reason: str, **detail: int) -> None:
+def _record(actor: Actor, job: Revert, verb: str, reason: str, **detail: Any) -> None:
     journal.record(
         actor, [journal.Trace(f"revert.{verb}", key=job.target, detail=detail)], reason=reason
     )

@@ -282,6 +282,7 @@ def entry_list(request: Request) -> HttpResponseBase:
                 if count
             ],
             "new_url": reverse("web:entry-new"),
+            "moment_url": reverse("web:revert-new"),
             "actions": _OF_DELETED if filters.show == "deleted" else _ACTIONS,
             "json_url": filters.url("web:entry-list-json", columns=""),
             "can_edit": request.actor.may(Role.EDITOR),

@@ -1,29 +1,35 @@
 """Reverts: the confirmation, the start, the list, and the page of a job with its progress and result.
 
-The Undo of a bulk action and of a revert, and *Revert this request* of the audit log and of the
-changes, start one. A small one has ended when the response is sent; the page of a larger one follows
-the job.
+The Undo of a bulk action and of a revert, *Revert this request* of the audit log and of the changes, and the
+form of a revert to a moment start one. A small one has ended when the response is sent; the page of a larger
+one follows the job.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from django import forms
 from django.http import HttpResponse, QueryDict
 from django.urls import path, reverse
 
 from state_admin.contract import reverts as contract
 from state_admin.domain.access import Role
+from state_admin.domain.moments import timestamp
+from state_admin.domain.scopes import ScopeKind
 from state_admin.models import Revert, RevertStatus
 from state_admin.models.reverts import UNFINISHED
 from state_admin.services import revert_jobs
-from state_admin.services.errors import BadRequest, Conflict
+from state_admin.services.errors import BadRequest, Conflict, Problem
+from state_admin.services.restores import Filters
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
-from .actors import POST, page
+from .actors import FORM, POST, page
 from .addresses import entry_url, list_url_of, with_query
 from .confirm import Confirm, ask, reason_of
+from .creation import Creation, show_form
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import table_paths
 from .paging import BY_AGE, downwards, upwards
@@ -33,7 +39,7 @@ PAGE = 100
 _TABLE = Table(
     "web:revert-list",
     (
-        Orders("Request"),
+        Orders("Writes"),
         Orders("Status", upwards("status", "status", read=str)),
         Orders("Reverted", downwards("reverted", "reverted"), numeric=True),
         Orders("Skipped", downwards("skipped", "skipped"), numeric=True),
@@ -43,6 +49,35 @@ _TABLE = Table(
     search=Field("request", "Request", placeholder="Request id"),
     menu=(Field("status", "Status", choices=choices_of(RevertStatus.values)),),
 )
+_TO_MOMENT = Creation("Reverts", "web:revert-list", "revert-table", "Revert to a moment", "Preview")
+
+
+class MomentForm(forms.Form):
+    """The moment, and the entries to revert to it: one filter is required."""
+
+    at = forms.CharField(
+        label="Moment, UTC",
+        max_length=64,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}),
+        help_text="Everything that was written since then is reverted, to the entries of all filters below.",
+    )
+    namespace = forms.CharField(required=False, max_length=128)
+    key = forms.CharField(required=False, max_length=512, strip=False)
+    # Not `prefix`, which is an attribute of every form.
+    begins = forms.CharField(required=False, max_length=512, strip=False, label="Key begins with")
+    scope_kind = forms.ChoiceField(
+        required=False, label="Scope", choices=[("", "any"), *((kind, kind) for kind in ScopeKind)]
+    )
+
+    def read(self) -> tuple[datetime, Filters]:
+        """What the form selects. Raises BadRequest if the moment is not a time."""
+        typed = self.cleaned_data
+        return paging.read_moment("at", typed["at"]), Filters(
+            namespace=typed["namespace"],
+            key=typed["key"],
+            prefix=typed["begins"],
+            scope_kind=ScopeKind(typed["scope_kind"]) if typed["scope_kind"] else None,
+        )
 
 
 def revert_url(job: Revert, back: str = "") -> str:
@@ -67,6 +102,7 @@ def revert_list(request: Request) -> HttpResponse:
             '{"request_id": "import-7"}',
             call='reverts.request("import-7")',
         ),
+        "moment_url": reverse("web:revert-new") if request.actor.may(Role.EDITOR) else "",
     }
     return render_list(request, "reverts/list.html", context, part="revert-table")
 
@@ -101,6 +137,10 @@ def revert_start(request: Request) -> HttpResponse:
         near=near,
         reason=reason_of(request) or f"undo of request {request_id}",
     )
+    return _show_result(request, job, back)
+
+
+def _show_result(request: Request, job: Revert, back: str) -> HttpResponse:
     if job.status == RevertStatus.DONE:
         text = f"Reverted {plural(job.reverted, 'entry,entries')}"
         if job.skipped:
@@ -111,6 +151,48 @@ def revert_start(request: Request) -> HttpResponse:
     elif job.status == RevertStatus.FAILED:
         toast(request, f"Revert failed: {job.detail}", kind="failed")
     return see_other(request, revert_url(job, back))
+
+
+@page(methods=FORM, role=Role.EDITOR)
+def revert_new(request: Request) -> HttpResponse:
+    """The form of a revert to a moment, a preview, and the start."""
+    if request.method != "POST":
+        initial = {name: paging.text(request, name) for name in MomentForm.base_fields}
+        return show_form(request, _TO_MOMENT, MomentForm(initial=initial))
+    form = MomentForm(request.POST)
+    if not form.is_valid():
+        return show_form(request, _TO_MOMENT, form, status=422)
+    actor, back = request.actor, reverse("web:revert-list")
+    try:
+        at, filters = form.read()
+        if "confirmed" in request.POST:
+            reason = reason_of(request)
+            job = revert_jobs.start_revert(actor=actor, at=at, reason=reason, **filters)
+            return _show_result(request, job, back)
+        names, more = revert_jobs.preview_moment(actor=actor, at=at, **filters)
+    except Problem as refused:
+        form.add_error(None, refused.detail)
+        return show_form(request, _TO_MOMENT, form, status=422)
+    if not names and not more:
+        form.add_error(None, "No matching entry was written since then")
+        return show_form(request, _TO_MOMENT, form, status=422)
+    verb = f"Revert {plural(len(names), 'entry,entries')}{' or more' if more else ''}"
+    confirm = Confirm(
+        title=f"{verb} to {timestamp(at)}?",
+        verb=verb,
+        back=back,
+        lines=[
+            "Each entry gets the value it had then, as a new version. Entries that did not exist then"
+            " are deleted.",
+            "Entries whose value is no longer kept, or that the schema refuses, are skipped, and so are"
+            " those that are written before their turn. You can undo this.",
+        ],
+        names=names,
+        fields=[*form.cleaned_data.items(), ("confirmed", "yes")],
+    )
+    response = ask(request, confirm)
+    response["HX-Retarget"], response["HX-Reswap"] = "#dialog", "innerHTML"
+    return response
 
 
 def _read_change(text: str) -> tuple[str, str, int]:
@@ -198,6 +280,7 @@ urlpatterns = [
     path("reverts", revert_list, name="revert-list"),
     *table_paths("reverts", _TABLE, _find, contract.Revert.of),
     path("requests/revert", revert_start, name="revert-start"),
+    path("reverts/+new", revert_new, name="revert-new"),
     path("reverts/<str:revert_id>", revert_detail, name="revert-detail"),
     path("reverts/<str:revert_id>/cancel", revert_cancel, name="revert-cancel"),
 ]

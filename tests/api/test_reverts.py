@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
+from django.utils import timezone
 
-from state_admin.models import Entry, Revert
+from state_admin.domain.moments import timestamp
+from state_admin.models import Entry, EntryRevision, Revert
 from state_admin.services import revert_jobs
 from tests.builders import Person, make_namespace, put
 
@@ -96,4 +100,52 @@ def test_revert__malformed__is_refused(body: dict[str, Any], alice: Person) -> N
     assert alice.api("POST", "/reverts", body).status_code in (400, 422)
     nul = alice.api("POST", "/reverts", {"request_id": "a\0b"})
     assert nul.status_code in (400, 422)
+    assert not Revert.objects.exists()
+
+
+def test_revert__to_a_moment__is_performed_and_reported(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "a", "old")
+    past = Now() - timedelta(hours=1)
+    Entry.objects.update(updated_at=past)
+    EntryRevision.objects.update(at=past)
+    for key in "ab":
+        put(alice.actor, "notes", key, "new")
+    at = timezone.now() - timedelta(minutes=1)
+    body = {"at": at.isoformat(), "namespace": "notes", "scope_kind": "custom"}
+
+    tried = alice.api("POST", "/reverts?dry_run=true", body).json()
+    assert (tried["status"], tried["reverted"]) == ("done", 2)
+    requested = alice.api("POST", "/reverts", body)
+    first = requested.json()
+    assert alice.api("POST", "/reverts", body).json()["id"] == first["id"]
+    assert run(requested) == "done"
+    done = alice.api("GET", f"/reverts/{first['id']}").json()
+    assert (done["total"], done["reverted"], done["skipped"]) == (2, 2, 0)
+    selection = {"request_id": None, "namespace": "notes", "key": None, "prefix": None}
+    assert selection.items() <= done.items()
+    assert (done["scope_kind"], done["at"]) == ("custom", timestamp(at))
+    assert keys() == ["a"]
+    assert run(alice.api("POST", "/reverts", {"request_id": first["id"]})) == "done"
+    assert keys() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"at": "2026-01-01T00:00:00Z"}, 400),
+        ({"namespace": "notes"}, 422),
+        ({"request_id": "r", "prefix": "x"}, 422),
+        ({"request_id": "r", "at": "2026-01-01T00:00:00Z", "prefix": "x"}, 422),
+        ({"at": "yesterday", "prefix": "x"}, 422),
+        ({"at": "2999-01-01T00:00:00Z", "prefix": "x"}, 422),
+        ({"at": "2026-01-01T00:00:00Z", "prefix": "a\0"}, 422),
+        ({"at": "2026-01-01T00:00:00Z", "scope_kind": "x"}, 422),
+        ({"at": "2026-01-01T00:00:00Z", "namespace": "unknown"}, 404),
+    ],
+)
+def test_revert__to_a_moment_malformed__is_refused(
+    body: dict[str, Any], status: int, alice: Person
+) -> None:
+    assert alice.api("POST", "/reverts", body).status_code == status
     assert not Revert.objects.exists()

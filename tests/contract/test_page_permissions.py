@@ -56,6 +56,7 @@ inbox-bulk                -   E
 token-list-bulk           -   A
 webhook-detail-bulk       -   A
 revert-start              -   E
+revert-new                E   E
 revert-list               V   -
 revert-list-json          V   -
 revert-list-csv           V   -

@@ -167,6 +167,7 @@ PAGES = [
     "/compactions/c1/undo",
     "/reverts",
     "/reverts/rv1",
+    "/reverts/+new",
     "/policies",
     "/policies/+new",
     "/policy",

@@ -131,6 +131,7 @@ def pages() -> dict[str, str]:
         "audit": "/audit",
         "reverts": "/reverts",
         "revert": "/reverts/rv1",
+        "revert-new": "/reverts/+new",
         "config": "/config",
         "config-providers": "/config/providers",
         "config-models": "/config/models",

@@ -4,9 +4,11 @@ one effect."""
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, transaction
+from django.utils import timezone
 
 from state_admin.models import AuditRow
 from state_admin.services import (
@@ -59,12 +61,17 @@ def test_compaction_run__failure_at_any_statement__can_be_repeated_with_one_effe
     assert number > 8
 
 
+@pytest.mark.parametrize("since", [False, True])
 def test_revert_run__failure_at_any_statement__can_be_repeated_with_one_effect(
-    world: Person,
+    world: Person, since: bool
 ) -> None:
     for key in "xyz":
-        builders.put(replace(world.actor, request_id="wrong"), "notes", key, 1)
-    job = revert_jobs.request_revert(actor=world.actor, request_id="wrong")
+        builders.put(replace(world.actor, request_id="wrong"), "notes", f"wrong/{key}", 1)
+    if since:
+        at = timezone.now() - timedelta(hours=1)
+        job = revert_jobs.request_revert(actor=world.actor, at=at, prefix="wrong/")
+    else:
+        job = revert_jobs.request_revert(actor=world.actor, request_id="wrong")
     number, done = 0, False
     while not done:
         number += 1
@@ -80,7 +87,7 @@ def test_revert_run__failure_at_any_statement__can_be_repeated_with_one_effect(
                 assert revert_jobs.run_revert(job.pk) == "done"
             job.refresh_from_db()
             assert (job.total, job.reverted, job.skipped) == (3, 3, 0)
-            rows = entries.Entry.objects.filter(key__in="xyz", namespace__name="notes")
+            rows = entries.Entry.objects.filter(key__startswith="wrong/")
             assert set(rows.values_list("version", "deleted")) == {(2, True)}
             trail = AuditRow.objects.filter(action="entry.restore", request_id=job.public_id)
             assert trail.count() == 3

@@ -11,8 +11,14 @@ from django.db import connection
 from state_admin.contract.restores import Restoration
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
-from state_admin.services import entries, namespaces, restores
-from state_admin.services.errors import BadRequest, Forbidden, Invalid, NotRegistered
+from state_admin.services import entries, namespaces, quotas, restores
+from state_admin.services.errors import (
+    BadRequest,
+    Forbidden,
+    Invalid,
+    NotRegistered,
+    QuotaExceeded,
+)
 from state_admin.services.restores import restore_entries
 from tests.builders import Person, make_namespace, make_token, put
 from tests.services.racing import race
@@ -135,6 +141,19 @@ def test_restore__invalid_values__are_reported_and_skipped(alice: Person, moment
     assert "does not satisfy the schema" in problems["changed"]
     assert "removed by history compaction" in problems["gone"]
     assert state() == {key: value for key, value in before.items() if key != "made"}
+
+
+def test_restore__refused_entries__make_no_room_in_the_quota(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "refused", 1)
+    put(alice.actor, "notes", "restored", "x" * 100)
+    at = now()
+    put(alice.actor, "notes", "refused", "y" * 100)
+    entries.delete_entry(actor=alice.actor, namespace="notes", key="restored")
+    make_namespace(alice.actor, schema={"type": ["string", "null"]}, default=None)
+    quotas.set_quota(actor=alice.actor, entries=None, bytes=150, threads=None)
+    with pytest.raises(QuotaExceeded):
+        restore_entries(actor=alice.actor, at=at, namespace="notes")
 
 
 def test_restore__schema_widened_after_caching__restores(alice: Person, moment: datetime) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from state_admin.models import Namespace, Revert, reverts_sql
+from state_admin.domain.scopes import ScopeKind
+from state_admin.models import Namespace, Revert, moments_sql, reverts_sql
+from state_admin.models.browsing import EntryFilter, entries_after
 from state_admin.models.reverts_sql import WrittenEntry
 from tests.builders import Person, make_namespace
 from tests.services.test_dispatch_order import rows_read
@@ -72,10 +75,14 @@ def rows_of(statement: str, parameters: dict[str, Any]) -> float:
     return rows_read(plan[0]["Plan"])
 
 
-def test_next__statistics_of_an_empty_database__reads_each_entry_once(job: Revert) -> None:
+@pytest.mark.parametrize("earlier", [reverts_sql._OF_ANOTHER, reverts_sql._OF_THE_TIME])
+def test_next__statistics_of_an_empty_database__reads_each_entry_once(
+    job: Revert, earlier: str
+) -> None:
     after = {"namespace": "notes", "key": "k2"}
-    limits = {"rows": 500, "unknown": 0}
-    read = rows_of(reverts_sql._NEXT, {"revert": job.pk, "target": "r", **after, **limits})
+    limits = {"rows": 500, "unknown": 0, "target": "r", "at": timezone.now()}
+    statement = reverts_sql._NEXT.format(earlier=earlier)
+    read = rows_of(statement, {"revert": job.pk, **after, **limits})
     assert 500 < read < 20_000
     following = reverts_sql.next_entries(job.pk, "r", after=("notes", "k2"), rows=2)
     assert [(each.key, each.first, each.last) for each in following] == [
@@ -96,3 +103,23 @@ def test_lock__statistics_of_an_empty_database__reads_each_entry_once(
     written = [WrittenEntry("notes", key, 2, 2) for key in ("k9", "k10", "none")]
     locked = reverts_sql.lock_entries(alice.workspace.pk, written)
     assert [(each.key, each.then_version) for each in locked] == [("k10", 1), ("k9", 1)]
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        EntryFilter(namespace="notes"),
+        EntryFilter(key="k7"),
+        EntryFilter(prefix="k1"),
+        EntryFilter(scope=ScopeKind.CUSTOM),
+    ],
+)
+def test_search__statistics_of_an_empty_database__reads_no_more_than_its_step(
+    alice: Person, job: Revert, filters: EntryFilter
+) -> None:
+    for after in (("", ""), ("notes", "k2"), ("notes", "k5")):
+        window = filters._replace(after=after, restorable=True)
+        entries, parameters = entries_after(alice.actor, window, 500)
+        statement = moments_sql._EXAMINED.format(entries=entries) + moments_sql._LAST
+        read = rows_of(statement, {**parameters, "at": timezone.now()})
+        assert read < 10_000  # in all nodes of the plan together

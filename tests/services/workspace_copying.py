@@ -93,6 +93,7 @@ def _make_entries(ann: Person) -> None:
     for name in ("wrong", "right"):
         put(replace(actor, request_id=name), "notes_exact", "reverted", name)
     revert_jobs.start_revert(actor=actor, request_id="wrong")
+    revert_jobs.start_revert(actor=actor, at=timezone.now(), namespace="notes_exact", prefix="x")
     make_namespace(actor, "notes_untracked", tracked=False)
     put(actor, "notes_untracked", "k", "x")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.builders import Person, make_namespace, make_thread, put
 from tests.web.test_entry_bulk import hidden, undo
 
 URL = "/requests/revert"
+NEW = "/reverts/+new"
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_revert__small__is_confirmed_and_done_at_once(
     assert Revert.objects.get().reason == "a mistake"
     page = admin.get("/audit").content.decode()
     assert "Reverted 2 entries" in page
-    assert "reverted entries of request" in page
+    assert "reverted entries of" in page
     url, fields = undo(page)
     admin.post(url, fields)
     assert values() == ['"new"', '"new"']
@@ -198,7 +199,7 @@ def test_record_of_a_revert__request__links_to_its_reverts(
     admin.post(URL, {"request": "r", "confirmed": "yes"})
     shown = admin.get(path).content.decode()
     link = re.search(
-        r'reverted entries of request</span> <a data-row class="mono" href="([^"]+)">r</a>', shown
+        r'reverted entries of</span> <a data-row class="mono" href="([^"]+)">r</a>', shown
     )
     assert link
     reverts = admin.get(link[1]).content.decode()
@@ -271,3 +272,90 @@ def test_list__pages__have_each_revert_once(
     last = Revert.objects.get(target="r1").pk
     assert "First page" in admin.get(f"/reverts?after={last}").content.decode()
     assert stranger.get("/reverts.json").json()["items"] == []
+
+
+# To a moment --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def since(alice: Person) -> dict[str, Any]:
+    """What the form sends for everything that was written to `n` since its entries had the value "old"."""
+    make_namespace(alice.actor, "n")
+    for key in "ab":
+        put(alice.actor, "n", key, "old")
+    past = Now() - timedelta(hours=1)
+    Entry.objects.update(updated_at=past)
+    EntryRevision.objects.update(at=past)
+    put(alice.actor, "n", "a", "new")
+    put(alice.actor, "n", "c", "new")
+    moment = datetime.now(UTC) - timedelta(minutes=1)
+    return {"at": f"{moment:%Y-%m-%dT%H:%M:%S}", "namespace": "n"}
+
+
+def test_moment__from_the_state_browser__is_previewed_performed_and_undone(
+    admin: Client, viewer: Client, since: dict[str, Any]
+) -> None:
+    link = "/reverts/+new?namespace=n&amp;begins=x&amp;scope_kind=custom"
+    browser = "/state?namespace=n&prefix=x&scope=custom"
+    assert link in admin.get(browser).content.decode()
+    assert link not in viewer.get(browser).content.decode()
+    assert 'href="/reverts/+new"' in admin.get("/reverts").content.decode()
+    form = admin.get(unescape(link)).content.decode()
+    assert 'name="namespace" value="n"' in form
+    assert 'name="begins" value="x"' in form
+    assert '<option value="custom" selected>' in form
+
+    answer = admin.post(NEW, since)
+    assert answer["HX-Retarget"] == "#dialog"
+    question = answer.content.decode()
+    assert f"Revert 2 entries to {since['at']}.000000Z?" in question
+    assert '<li class="mono">n/a</li>' in question
+    assert values() == ['"new"', '"old"', '"new"']
+    page = admin.post(NEW, {**hidden(question), "reason": "oops"}, follow=True).content.decode()
+    assert "Reverted 2 entries" in page
+    assert values() == ['"old"', '"old"', None]
+    job = Revert.objects.get()
+    assert job.reason == "oops"
+    assert f"namespace n since {since['at']}.000000Z" in admin.get("/reverts").content.decode()
+    assert "requested a revert of" in admin.get("/audit").content.decode()
+    button = admin.get(f"/reverts/{job.public_id}").content.decode()
+    button = button[button.index(f'<form method="post" action="{URL}">') :]
+    admin.post(URL, hidden(button[: button.index("</form>")]))
+    assert values() == ['"new"', '"old"', '"new"']
+
+
+@pytest.mark.usefixtures("slow")
+def test_moment__large__has_a_page_that_follows_the_job(
+    admin: Client, monkeypatch: pytest.MonkeyPatch, since: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(revert_jobs, "SPAN", 1)
+    assert "Revert 1 entry or more to " in admin.post(NEW, since).content.decode()
+    url = admin.post(NEW, {**since, "confirmed": "yes"})["Location"]
+    job = Revert.objects.get()
+    assert url == f"/reverts/{job.public_id}?back=%2Freverts"
+    page = admin.get(url).content.decode()
+    assert "Reverting to a moment" in page
+    assert "Searching the entries" in page
+    while revert_jobs.run_revert(job.pk, seconds=0) == "queued":
+        pass
+    assert "Reverted 2 entries" in admin.get(url).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"at": ""}, "This field is required."),
+        ({"at": "yesterday"}, "at must be a time like 2026-01-31T18:30"),
+        ({"at": "2999-01-01T00:00"}, "at must not be in the future"),
+        ({"namespace": ""}, "a namespace, a key, a prefix or a scope_kind is required"),
+        ({"namespace": "unknown"}, "unknown"),
+        ({"begins": "no such"}, "No matching entry was written since then"),
+    ],
+)
+def test_moment__refused__shows_the_form_with_the_reason(
+    admin: Client, since: dict[str, Any], fields: dict[str, str], refusal: str
+) -> None:
+    answer = admin.post(NEW, {**since, **fields})
+    assert answer.status_code == 422
+    assert refusal in unescape(answer.content.decode())
+    assert not Revert.objects.exists()

@@ -2,7 +2,7 @@
 
 import { segment, type Sending, type Writing } from "./calls.js";
 import type { Paged } from "./pages.js";
-import type { Compaction, Message, Query, Revert, SkippedEntry } from "./schemas.js";
+import type { Body, Compaction, Message, Query, Revert, SkippedEntry } from "./schemas.js";
 import { Group, read, write } from "./threads.js";
 
 const compaction = (id: string, verb = "") => `/compactions/${segment(id)}${verb}`;
@@ -44,16 +44,25 @@ export class Compactions extends Group {
   }
 }
 
-/** Reverts: a worker undoes all writes of a request, such as a bulk action, a batch or another revert. */
+/** Reverts: a worker undoes all writes of a request, such as a bulk action, a batch or another revert, or all writes since a moment. */
 export class Reverts extends Group {
   /**
    * Revert the writes of a request: each entry gets the value that it had before, as a new version, and entries that the request created
    * are deleted. `requestId` is the `request_id` of a version or an audit row, or the id of a revert. Entries that were written since are
-   * skipped. A worker performs it: read `get` until `finished_at` is not null. If you have an unfinished revert of
-   * the same request, that one is returned. With `dry_run` only count, for at most about one second: the counts are complete if `status` is `done`.
+   * skipped.
+   *
+   * With `{ at, ...filters }` instead of `requestId`: each entry that all filters select (at least one is required), and that was written
+   * since that time, gets the value that it had then, as by `restoreEntries`, but for any number of entries.
+   *
+   * A worker performs it: read `get` until `finished_at` is not null. If you have an unfinished revert of
+   * the same, that one is returned. With `dry_run` only count, for at most about one second: the counts are complete if `status` is `done`.
    */
-  request(requestId: string, { dry_run, ...options }: { dry_run?: boolean } & Writing = {}): Promise<Revert> {
-    const call = write("POST", "/reverts", { request_id: requestId, ...options });
+  request(
+    what: string | Omit<Body<"RevertRequest", { at: Date | string }>, "request_id">,
+    { dry_run, ...options }: { dry_run?: boolean } & Writing = {},
+  ): Promise<Revert> {
+    const selection = typeof what === "string" ? { request_id: what } : what;
+    const call = write("POST", "/reverts", { ...selection, ...options });
     return this.api.send({ ...call, query: { dry_run } });
   }
 

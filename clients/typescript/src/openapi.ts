@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 75653b43dd2034eef3325d76469d50e321c7aa00710e3f99a597f41d3b9ee4d0
+// sha256 of docs/openapi.json: 05bc238bc2a46b0b41f9ee12b8e1ccebb114f590f849842da4672c4823911f66
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1317,7 +1317,7 @@ export interface paths {
         put?: never;
         /**
          * Restore entries to a moment
-         * @description Gives the entries that all given filters select, one of which is required, the values that they had at a moment, as new versions. An entry that did not exist then is deleted. All of them or none; at most 10,000 entries that were written since. An entry whose old value does not satisfy the current schema, or is no longer kept, is refused and left as it is.
+         * @description Gives the entries that all given filters select, one of which is required, the values that they had at a moment, as new versions. An entry that did not exist then is deleted. All of them or none; at most 10,000 entries that were written since: `POST /reverts` with the same members restores more, in batches. An entry whose old value does not satisfy the current schema, or is no longer kept, is refused and left as it is.
          */
         post: operations["restore_entries"];
         delete?: never;
@@ -1360,8 +1360,14 @@ export interface paths {
         get: operations["list_reverts"];
         put?: never;
         /**
-         * Revert a request
-         * @description Gives each entry that the request wrote the value and expiry that it had before, as a new version, and deletes entries that it created. Tags that a bulk action added are removed, and tags that it removed are added again. Entries that were written since then are skipped, and so are those whose earlier version is not kept, has expired or was redacted, or that the schema refuses. A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it has ended. If the caller has an unfinished revert of the same request, that one is returned. A dry run stops after about one second. Its counts are complete only if its status is `done`.
+         * Revert a request, or to a moment
+         * @description Either `request_id`, or `at` with one or more of the filters `namespace`, `key`, `prefix` and `scope_kind`, is required.
+         *
+         *     With `request_id`, each entry that the request wrote gets the value and expiry that it had before, as a new version, and entries that it created are deleted. Tags that a bulk action added are removed, and tags that it removed are added again. Entries that were written since then are skipped, and so are those whose earlier version is not kept, has expired or was redacted, or that the schema refuses.
+         *
+         *     With `at`, each entry that all filters select, and that was written or has expired since that moment, gets the value that it had then, as in `POST /restore`, but for any number of entries. Entries that did not exist then are deleted. An entry that is written after the job has found it is skipped.
+         *
+         *     A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it has ended. If the caller has an unfinished revert of the same, that one is returned. A dry run stops after about one second. Its counts are complete only if its status is `done`.
          */
         post: operations["request_revert"];
         delete?: never;
@@ -6745,6 +6751,8 @@ export interface components {
         };
         /** @description A revert: a job that a worker performs, and its result. */
         Revert: {
+            /** @description Moment since which writes are reverted; null for a revert of a request. */
+            at: string | null;
             /**
              * Format: date-time
              * @description When it was requested.
@@ -6763,16 +6771,22 @@ export interface components {
              * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
              */
             id: string;
+            /** @description Filter of a revert to a moment; null: none. */
+            key: string | null;
+            /** @description Filter of a revert to a moment; null: none. */
+            namespace: string | null;
+            /**
+             * @description Filter of a revert to a moment; null: none.
+             * @example thread::
+             */
+            prefix: string | null;
             /**
              * @description Why it was done: `Change-Reason` of the request; empty if none was given.
              * @example Retry
              */
             reason: string;
-            /**
-             * @description Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert.
-             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
-             */
-            request_id: string;
+            /** @description Request whose writes are reverted; null for a revert to a moment. */
+            request_id: string | null;
             /**
              * @description Name of the user, token or job that did it.
              * @example planner-token
@@ -6783,6 +6797,8 @@ export interface components {
              * @example 40
              */
             reverted: number;
+            /** @description Filter of a revert to a moment; null: none. */
+            scope_kind: ("agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread") | null;
             /**
              * @description Entries that were skipped so far.
              * @example 2
@@ -6797,7 +6813,7 @@ export interface components {
              */
             status: "queued" | "running" | "done" | "failed" | "cancelled";
             /**
-             * @description Entries that the request wrote; null while the job searches the audit log.
+             * @description Entries that were written; null while the job searches for them.
              * @example 42
              */
             total: number | null;
@@ -6812,13 +6828,39 @@ export interface components {
              */
             next_cursor: string | null;
         };
-        /** @description The request whose writes are reverted. */
+        /** @description What is reverted: the writes of a request, or those since a moment. */
         RevertRequest: {
+            /**
+             * @description The moment: an RFC 3339 time in the past.
+             * @example 2026-01-31T12:00:00Z
+             */
+            at?: string;
+            /**
+             * @description Only entries with this key.
+             * @example global
+             */
+            key?: string;
+            /**
+             * @description Only entries of this namespace.
+             * @example team_context
+             */
+            namespace?: string;
+            /**
+             * @description Only entries whose key begins with this.
+             * @example thread::
+             */
+            prefix?: string;
             /**
              * @description Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert.
              * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
              */
-            request_id: string;
+            request_id?: string;
+            /**
+             * @description Only entries with this scope.
+             * @example thread
+             * @enum {unknown}
+             */
+            scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
         };
         /** @description One change of the state of a thread. */
         Revision: {

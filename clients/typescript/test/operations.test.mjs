@@ -8,6 +8,7 @@ test("a dry run is a parameter, a reason a header, and the rest the body", async
   const how = { dry_run: true, reason: "why", idempotency_key: "mine" };
   await state.restoreEntries({ at: new Date(0), prefix: "a/", ...how });
   await state.reverts.request("r/1", how);
+  await state.reverts.request({ at: new Date(0), prefix: "a/" }, how);
   await state.threads.compact("t/1", { kind: "snapshot", ...how });
   await state.dispatches.clearDead({ thread_id: "t1", ...how });
   await state.dispatches.replayDead({ agent_id: "a1", ...how });
@@ -31,6 +32,7 @@ test("a dry run is a parameter, a reason a header, and the rest the body", async
     [
       ["POST", "/api/v1/restore?dry_run=true", { at: "1970-01-01T00:00:00.000Z", prefix: "a/" }],
       ["POST", "/api/v1/reverts?dry_run=true", { request_id: "r/1" }],
+      ["POST", "/api/v1/reverts?dry_run=true", { at: "1970-01-01T00:00:00.000Z", prefix: "a/" }],
       ["POST", "/api/v1/threads/t%2F1/compactions?dry_run=true", { kind: "snapshot" }],
       ["POST", "/api/v1/dispatches/clear?dry_run=true", { thread_id: "t1" }],
       ["POST", "/api/v1/dispatches/replay?dry_run=true", { agent_id: "a1" }],

@@ -173,6 +173,17 @@ def test_compaction__of_snapshots_and_history__is_previewed_and_requested(
     assert (requested.kind, requested.namespace, requested.reason) == ("history", "notes", "old")
 
 
+def test_revert__to_a_moment__is_tried_requested_and_reported(notes: Commonhold) -> None:
+    moment = datetime.now(UTC)
+    notes.put("notes", "a", 1)
+    tried = notes.reverts.request(at=moment, namespace="notes", prefix="a", dry_run=True)
+    assert (tried.status, tried.reverted, tried.request_id) == ("done", 1, None)
+    requested = notes.reverts.request(at=moment, namespace="notes", key="a", reason="a mistake")
+    assert (requested.namespace, requested.key, requested.prefix) == ("notes", "a", None)
+    assert revert_jobs.run_revert(models.Revert.objects.get(public_id=requested.id).pk) == "done"
+    assert not notes.get("notes", "a").exists
+
+
 def test_revert__of_a_request__is_tried_requested_and_reported(notes: Commonhold) -> None:
     operations: Any = [{"op": "put", "namespace": "notes", "key": k, "value": 1} for k in "ab"]
     notes.batch(operations)
@@ -402,6 +413,7 @@ def test_async_client__new_methods__are_awaited(
         (lambda to: to.threads.compact(""), "thread_id must not be empty"),
         (lambda to: to.compactions.get(None), "compaction_id must be a str"),
         (lambda to: to.reverts.request(""), "request_id must not be empty"),
+        (lambda to: to.reverts.request(at=datetime.now(UTC), key=""), "key must not be empty"),
         (lambda to: to.reverts.get(5), "revert_id must be a str"),
         (lambda to: to.plugins.get(""), "name must not be empty"),
         (lambda to: to.threads.mark_snapshot("t", None), "revision must be a str, a number"),

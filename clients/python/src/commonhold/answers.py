@@ -340,13 +340,25 @@ class Revert(Answer):
 
     id: str
     """Id of a revert, and the request id of its writes: a revert of it undoes them."""
-    request_id: str
-    """Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert."""
+    request_id: str | None
+    """Request whose writes are reverted; null for a revert to a moment."""
+    at: datetime | None
+    """Moment since which writes are reverted; null for a revert of a request."""
+    namespace: str | None
+    """Filter of a revert to a moment; null: none."""
+    key: str | None
+    """Filter of a revert to a moment; null: none."""
+    prefix: str | None
+    """Filter of a revert to a moment; null: none."""
+    scope_kind: (
+        Literal["agent_type", "custom", "global", "parent_thread", "system", "thread"] | None
+    )
+    """Filter of a revert to a moment; null: none."""
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     """`failed`: `detail` has the reason. Entries that were already reverted keep their reverted
     values."""
     total: int | None
-    """Entries that the request wrote; null while the job searches the audit log."""
+    """Entries that were written; null while the job searches for them."""
     reverted: int
     """Entries that were reverted so far."""
     skipped: int

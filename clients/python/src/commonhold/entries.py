@@ -412,8 +412,8 @@ def restore_entries(
     reason: str = "",
 ) -> Call[Restoration]:
     """Give the entries that all filters select, one of which is required, the values that they had at the
-    time `at`, as new versions: all of them or none, at most 10,000 entries that were written since. Entries
-    that did not exist then are deleted. Those whose old value is not kept, or does not satisfy the current
+    time `at`, as new versions: all of them or none, at most 10,000 entries that were written since
+    (`reverts.request` takes any number). Entries that did not exist then are deleted. Those whose old value is not kept, or does not satisfy the current
     schema, are left as they are and counted in `refused`. With `dry_run` only count."""
     body = given(
         at=arguments.parameter("at", at),

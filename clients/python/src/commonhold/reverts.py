@@ -1,12 +1,14 @@
-"""Calls on reverts: jobs that undo the writes of one request."""
+"""Calls on reverts: jobs that undo the writes of one request, or all writes since a moment."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Unpack
 
 from commonhold import arguments
 from commonhold.answers import Revert, SkippedEntry
 from commonhold.calls import Call, Listing, given, segment
+from commonhold.keys import Key, Where, name_of
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
@@ -15,17 +17,40 @@ def _revert(revert_id: str, verb: str = "") -> str:
     return f"/reverts/{segment('revert_id', revert_id)}{verb}"
 
 
-def request_revert(request_id: str, *, dry_run: bool = False, reason: str = "") -> Call[Revert]:
+def request_revert(
+    request_id: str | None = None,
+    *,
+    at: datetime | None = None,
+    namespace: Where | None = None,
+    key: Key | None = None,
+    prefix: str | None = None,
+    scope_kind: str | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Call[Revert]:
     """Give each entry that the request wrote the value and expiry that it had before, as a new version, and
     delete entries that it created. `request_id` is that of a version or of an audit row, or the id of a
-    revert. Entries that were written since are skipped. A worker does it: read `get(id)` until `finished_at`
-    is set. With `dry_run` only count, for about one second: the counts are complete if the status is "done"."""
+    revert. Entries that were written since are skipped.
+
+    With `at` and one or more filters instead: give each entry that all filters select, and that was written
+    since that time, the value that it had then, as `restore_entries` does, but for any number of entries.
+
+    A worker does it: read `get(id)` until `finished_at` is set. With `dry_run` only count, for about one
+    second: the counts are complete if the status is "done"."""
+    body = given(
+        request_id=None if request_id is None else arguments.name("request_id", request_id),
+        at=None if at is None else arguments.parameter("at", at),
+        namespace=None if namespace is None else name_of(namespace),
+        key=None if key is None else arguments.name("key", key),
+        prefix=prefix,
+        scope_kind=scope_kind,
+    )
     return Call(
         "POST",
         "/reverts",
         Revert.read,
         given(dry_run=dry_run or None),
-        body={"request_id": arguments.name("request_id", request_id)},
+        body=body,
         headers={"Change-Reason": reason},
     )
 
@@ -59,7 +84,8 @@ def list_skipped_entries(revert_id: str, **page: Unpack[Listing]) -> Call[Page[S
 
 
 class Reverts(Group[S]):
-    """Reverts, which undo the writes of one request: request, list and cancel them."""
+    """Reverts, which undo the writes of one request or all writes since a moment: request, list and cancel
+    them."""
 
     request = Verb(request_revert)
     list = Verb(list_reverts)

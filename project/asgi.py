@@ -100,7 +100,7 @@ STREAMS["/mcp"] = mcp
 
 
 async def answer_liveness(scope: Message, receive: Receive, send: Send) -> None:
-    """/healthz, on the event loop: while PostgreSQL hangs, all threads wait for it."""
+    """/healthz, on the event loop: all threads may be waiting for a PostgreSQL that hangs."""
     request = HttpRequest()
     request.method = scope["method"]
     response = healthz(request)

@@ -89,9 +89,9 @@ def check_tls_files(destination: Destination | None) -> None:
         if path:
             context.load_verify_locations(path)
         name, path = "AUDIT_STREAM_TLS_CERT", destination.tls_cert
-        content = "a certificate and its private key, which is not encrypted"
+        content = "a certificate and its unencrypted private key"
         if path:
-            # With a password, OpenSSL does not ask for one on the terminal.
+            # The password keeps OpenSSL from asking for one on the terminal.
             context.load_cert_chain(path, password="none")  # noqa: S106
     except ssl.SSLError:
         raise BadSetting(f"{path}, which {name} names, must contain {content} (PEM)") from None

@@ -78,7 +78,7 @@ class Bridge:
         self.lane: Callable[[dict[str, Any], bytes], Awaitable[Answer | None]] | None = None
         self.environ = dict(environ or {})
         self.streams = streams
-        # Path → native application that is never refused, because it uses neither threads nor memory.
+        # Path → native application that the limits on open requests do not apply to: it needs no thread and reads no body.
         self.probes: dict[str, Stream] = {}
         self.trust_proxy = trust_proxy
         self.threads = Threads(threads)

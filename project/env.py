@@ -29,7 +29,7 @@ LOOPBACK_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 # process together share statements, so more processes than are needed make writes slower.
 DEFAULT_WEB_WORKERS: Final = min(max(2, (os.cpu_count() or 1) // 2), 4)
 
-# Of processes and threads: more than PostgreSQL can use, and fewer than would exhaust a machine.
+# Numbers of processes and threads: 256 is more than PostgreSQL can use, and does not exhaust a machine.
 _AT_ONCE: Final[Mapping[str, int]] = {"ge": 1, "le": 256}
 # The most milliseconds that PostgreSQL accepts for a timeout.
 _MOST_MS: Final = 2**31 - 1
@@ -243,7 +243,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     web_statement_timeout_ms: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=_MOST_MS)] | None,
         _doc(
-            "As `STATEMENT_TIMEOUT_MS`, for the statements of web processes. See"
+            "Milliseconds after which PostgreSQL cancels a statement of a web process. See"
             " [Timeouts of the database](../operations.md#timeouts-of-the-database).",
             default="`STATEMENT_TIMEOUT_MS`",
         ),
@@ -251,11 +251,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     idle_in_transaction_timeout_ms: Annotated[
         int,
         _doc(
-            "A process of the server that leaves a transaction open for longer without a statement loses"
-            " its connection, and the request gets 503. Such a transaction delays the change feed."
-            " Commands of `manage.py` have a minute.",
+            "Milliseconds for which a transaction of web, worker or beat may be idle. Then PostgreSQL ends the"
+            " connection, and the request gets 503. An idle transaction delays the change feed."
+            " For commands of `manage.py` the limit is one minute.",
             ge=1,
-            le=_MOST_MS,
+            le=60_000,  # models/creation_times.py relies on it
         ),
     ] = 10_000
     lock_timeout_ms: Annotated[

@@ -54,14 +54,18 @@ class Revert(Answer):
     at: Annotated[
         Time | None, doc("Moment since which writes are reverted; null for a revert of a request.")
     ]
-    namespace: Annotated[Namespace | None, doc("Filter of a revert to a moment; null: none.")]
-    key: Annotated[Key | None, doc("Filter of a revert to a moment; null: none.")]
-    prefix: Annotated[str | None, doc("Filter of a revert to a moment; null: none.", "thread::")]
-    scope_kind: Annotated[Scope | None, doc("Filter of a revert to a moment; null: none.")]
+    namespace: Annotated[
+        Namespace | None, doc("Filter of a revert to a moment; null if it has none.")
+    ]
+    key: Annotated[Key | None, doc("Filter of a revert to a moment; null if it has none.")]
+    prefix: Annotated[
+        str | None, doc("Filter of a revert to a moment; null if it has none.", "thread::")
+    ]
+    scope_kind: Annotated[Scope | None, doc("Filter of a revert to a moment; null if it has none.")]
     status: RevertStatus
     total: Annotated[
         Count | None,
-        doc("Entries that were written; null while the job searches for them.", 42),
+        doc("Entries that the job found; null while it searches for them.", 42),
     ]
     reverted: Annotated[Count, doc("Entries that were reverted so far.", 40)]
     skipped: Annotated[Count, doc("Entries that were skipped so far.", 2)]
@@ -126,7 +130,7 @@ REQUEST_REVERT = _operation(
     " the value that it had then, as in `POST /restore`, but for any number of entries. Entries that did not exist"
     " then are deleted. An entry that is written after the job has found it is skipped.\n\n"
     "A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it"
-    " has ended. If the caller has an unfinished revert of the same, that one is returned. A dry"
+    " has ended. If the caller has an unfinished revert of the same request, or with the same moment and filters, that one is returned. A dry"
     " run stops after about one second. Its counts are complete only if its status is `done`.",
     body=RevertRequest,
     examples={JSON_TYPE: {"request_id": "0199f3c2a41c7d3e9b1f6f0f4a5e8c21"}},

@@ -38,7 +38,7 @@ There they are awaited, except `every`, which is used with `async for`, and `wat
 - `**page` are `limit`, `cursor`, `order` (`"asc"` or `"desc"`), `created_after` and `created_before`. A method that returns a `Page` returns
   one page; `state.every(…)` iterates over all of them.
 - `reason` is recorded in the history and the audit log. With `dry_run`, the server checks and counts, but changes nothing; `document` of the result then
-  has `dry_run`. `if_version` and `if_revision` are the version or revision to change, else the call raises VersionConflict or RevisionConflict.
+  has `dry_run`. `if_version` and `if_revision` are the version or revision that you expect. If the current one differs, the call changes nothing and raises VersionConflict or RevisionConflict.
 - The members of the results are those of the [REST API](api/index.md). Times are `datetime` objects. Each object of a result also has `document`, its JSON.
 - Each problem of the API is an exception ([problem types](../problems.md)); all are subclasses of `CommonholdError`.
 - The methods in the sections from *Entries and the change feed* on can also be called on their class. They then return a request that `state.send` sends:

@@ -131,7 +131,7 @@ def result_of(tool: Tool, answer: Answer) -> CallToolResult:
         return failure_of(
             Invalid(
                 f"the result has {len(body)} bytes; the limit is {MOST_BYTES} bytes",
-                hint=("" if tool.reads else "The writes were performed. ")
+                hint=("" if tool.reads else "The writes were performed; do not repeat them. ")
                 + "Request less: a lower limit, a prefix, no include, or a single entry.",
             )
         )

@@ -63,7 +63,7 @@ _DONE: Final[Schema] = {
 class Tool:
     """One tool. `offers`: the query parameters and members of the body that it accepts, besides the
     path parameters and what its headers need. `destroys`: it replaces or removes data. `needs`: a
-    higher role than that of the operation, which reads or writes as its body says."""
+    higher role than that of the operation, if the body decides whether the operation writes."""
 
     name: str
     description: str

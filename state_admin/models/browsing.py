@@ -339,7 +339,7 @@ def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, st
 
 
 def entries_after(actor: Actor, filters: EntryFilter, window: int) -> hot.Call:
-    """FROM namespaces n, entries e and the rest of a query of the first `window` entries of the ranges of the
+    """The FROM clause (n: namespaces, e: entries) and the rest of a query for the first `window` entries of the ranges of the
     filters, deleted ones included; and its parameters."""
     return _stretch(actor, filters, ""), _parameters(actor, filters, window)
 

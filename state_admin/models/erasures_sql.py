@@ -76,8 +76,8 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
-# Filters of reverts to a moment. An unfinished one finds nothing more: without the filter, it would revert
-# other entries.
+# Filters of reverts to a moment. They are replaced and not removed: without its filter, an unfinished revert
+# would revert other entries.
 _SCRUB_REVERTS = """
 UPDATE reverts x SET filters = x.filters
     || CASE WHEN x.filters ->> 'key' = ANY(%(keys)s::text[])

@@ -310,7 +310,7 @@ def _conditions(filters: FeedFilter) -> dict[str, object]:
 
 def matcher(actor: Actor, filters: FeedFilter) -> Callable[[FeedRow], bool]:
     """The filters of a page's WHERE clause as a function, for rows of the actor's workspace in
-    memory. The same function for all actors that see the same."""
+    memory. Actors that see the same get the same function, so that its result can be shared."""
     return _matcher(actor.namespaces, actor.thread_prefixes, filters)
 
 

@@ -84,8 +84,8 @@ def compare(ids: Sequence[int], at: datetime) -> Sequence[EntryAtMoment]:
     return [EntryAtMoment._make(row) for row in rows]
 
 
-# The next entries of the ranges of the filters, and those among them that EntryQuerySet.touched_since
-# selects: no index has the time.
+# Examines the next entries that match the filters for those that EntryQuerySet.touched_since would
+# select. No index has the time, so all must be examined.
 _EXAMINED = """
 WITH examined AS MATERIALIZED (
     SELECT n.name AS namespace, e.key, e.version,

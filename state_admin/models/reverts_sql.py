@@ -103,7 +103,7 @@ def find_names(
 
 
 # The first version that the request created follows the newest one by another request, and the first one
-# since a moment the newest one of that time. If a version between them was removed, or belonged to another
+# since a moment follows the newest one at that moment. If a version between them was removed, or belonged to another
 # request, it is unknown which version was there before. OFFSET 0: otherwise, with statistics of an almost
 # empty table, the join reads all entries of the namespace for each row.
 _NEXT = """

@@ -108,7 +108,7 @@ def uninstall_plugin(
         if dry_run:
             count = Entry.objects.filter(namespace__in=namespaces_of(actor, name)).live().count()
         else:
-            # Its parts can only be removed without it.
+            # First, because parts of an installed plugin cannot be removed.
             plugin.delete()
             # The namespaces first, because a missing choice is detected there at a low cost.
             withdrawn = [withdraw_namespace(actor, each, entries, reason) for each in spaces]
@@ -173,7 +173,7 @@ def _refuse_taken(
         if name in seen or name in owners:
             raise Conflict(
                 f"key already registered: {name}",
-                hint="The plugin lists it twice. Remove one of them."
+                hint="The plugin lists it twice. Remove one of the two."
                 if name in seen
                 else _advise(owners[name], plugin),
                 pointer=f"{pointer}/{index}",
@@ -185,7 +185,7 @@ def _advise(owner: str, plugin: str) -> str:
     """What to do about a name that does not belong to `plugin`."""
     if owner:
         return f"It belongs to the plugin {owner}. Use another name, or uninstall that plugin."
-    return f"It belongs to no plugin. To add it to this one, register it with the plugin {plugin}."
+    return f"It belongs to no plugin. To add it to {plugin}, register it again with this name as plugin."
 
 
 def _refuse_found(expected: bool, name: str, plugin: str) -> None:

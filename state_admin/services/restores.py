@@ -102,7 +102,8 @@ def restore_entries(
 
 
 def check_selection(actor: Actor, at: datetime, **filters: Unpack[Filters]) -> None:
-    """Raise a problem if entries cannot be restored to this time, or not those of the namespace."""
+    """Raise a Problem if there is no filter, if `at` is in the future, or if the namespace is reserved, not
+    registered or has no history."""
     if not any(filters.values()):
         raise BadRequest("a namespace, a key, a prefix or a scope_kind is required")
     if namespace := filters.get("namespace"):
@@ -133,7 +134,7 @@ def restore_found(
         plan = list(_plan(define, rows))
         _apply_plan(actor, define, plan, reason)
         journal.align_feed_clock(actor)
-    # Why each was skipped, "": it was not.
+    # The reason why each entry was skipped; "" if it was restored.
     why = {row.entry_id: "its value did not change" for row in rows}
     why |= {row.entry_id: step.reason or "" for step, row in plan}
     outcome = ((each, why.get(each.entry_id or 0, "it was written since then")) for each in found)
@@ -175,7 +176,7 @@ def _plan(
 
 
 def _choose_action(define: Callable[[str], Definition], each: EntryAtMoment) -> Action | None:
-    """None: the values are equal. Raises the problem why the entry cannot be restored."""
+    """None: nothing has to change. Raises a Problem if the entry cannot be restored."""
     if each.lost:
         raise Conflict("the value at that time was removed by history compaction")
     if each.redacted and is_tombstone(each.then_value):

@@ -228,7 +228,9 @@ def _create(
     require(actor, Role.EDITOR)
     selected = {name: text for name, text in filters.items() if text}
     if bool(request_id) == bool(at or selected):
-        raise Invalid("either request_id, or at with filters, is required")
+        raise Invalid(
+            "either request_id, or at with one or more filters, is required, and not both"
+        )
     if len(request_id) > 64 or "\0" in request_id:
         raise Invalid("request_id must have 1 to 64 characters")
     target = request_id
@@ -256,7 +258,7 @@ def _create(
     except IntegrityError:
         # An unfinished job exists. If it has just ended, it is still the newest.
         return same.latest("pk")
-    # Without the keys, which an erasure would not find there.
+    # Without keys, because an erasure does not search the details of audit rows.
     where = {name: text for name, text in selected.items() if name in ("namespace", "scope_kind")}
     _record(actor, job, "request", reason, **({"at": timestamp(at), **where} if at else {}))
     job.refresh_from_db()  # the database sets the times

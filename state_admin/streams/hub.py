@@ -69,7 +69,7 @@ class Subscription:
         self._awake = asyncio.Event()
 
     def offer(self, rows: list[FeedRow]) -> None:
-        """Called by the hub with new rows that it takes. Never waits: a subscriber whose buffer is
+        """Called by the hub with new rows for which `takes` is true. Never waits: a subscriber whose buffer is
         full is closed."""
         if not rows or self.closed:
             return

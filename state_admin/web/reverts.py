@@ -39,7 +39,7 @@ PAGE = 100
 _TABLE = Table(
     "web:revert-list",
     (
-        Orders("Writes"),
+        Orders("Target"),
         Orders("Status", upwards("status", "status", read=str)),
         Orders("Reverted", downwards("reverted", "reverted"), numeric=True),
         Orders("Skipped", downwards("skipped", "skipped"), numeric=True),
@@ -59,7 +59,7 @@ class MomentForm(forms.Form):
         label="Moment, UTC",
         max_length=64,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}),
-        help_text="Everything that was written since then is reverted, to the entries of all filters below.",
+        help_text="All writes since then to the entries that match every filter below are reverted. At least one filter is required.",
     )
     namespace = forms.CharField(required=False, max_length=128)
     key = forms.CharField(required=False, max_length=512, strip=False)
@@ -185,7 +185,7 @@ def revert_new(request: Request) -> HttpResponse:
             "Each entry gets the value it had then, as a new version. Entries that did not exist then"
             " are deleted.",
             "Entries whose value is no longer kept, or that the schema refuses, are skipped, and so are"
-            " those that are written before their turn. You can undo this.",
+            " those that are written again before the job reaches them. You can undo this.",
         ],
         names=names,
         fields=[*form.cleaned_data.items(), ("confirmed", "yes")],

@@ -42,7 +42,7 @@ def python(*statements: str) -> str:
 
 def both(method: str, path: str, body: str = "", *, call: str) -> dict[str, str]:
     """The context of a page that shows the request with curl and with Python. `call`: the method
-    call of `Commonhold` that makes it."""
+    call of `Commonhold` that sends it."""
     return {"curl": curl(method, path, body), "python": python(f"print(state.{call})")}
 
 

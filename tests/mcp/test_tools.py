@@ -209,7 +209,7 @@ def test_batch__result_too_large__error_says_that_it_was_written(mcp: MCP, alice
         {"op": "get", "namespace": "notes", "key": "large"},
     ]
     problem = problem_of(mcp.call(alice.token, "batch", operations=operations))
-    assert problem["hint"].startswith("The writes were performed.")
+    assert problem["hint"].startswith("The writes were performed; do not repeat them.")
     assert EntryRevision.objects.filter(entry__key="a/b").exists()
 
 

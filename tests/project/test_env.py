@@ -162,15 +162,22 @@ def test_read_environment__patterns_of_hosts__are_accepted(
 
 
 @pytest.mark.parametrize(
-    "name", ["STATEMENT", "WEB_STATEMENT", "IDLE_IN_TRANSACTION", "LOCK", "STANDBY"]
+    ("name", "most"),
+    [
+        ("STATEMENT", 2**31 - 1),  # that of PostgreSQL
+        ("WEB_STATEMENT", 2**31 - 1),
+        ("IDLE_IN_TRANSACTION", 60_000),
+        ("LOCK", 2**31 - 1),
+        ("STANDBY", 2**31 - 1),
+    ],
 )
-def test_read_environment__timeout__is_at_most_that_of_postgresql(
-    name: str, monkeypatch: pytest.MonkeyPatch
+def test_read_environment__timeout__has_a_maximum(
+    name: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(f"{name}_TIMEOUT_MS", "2147483647")
+    monkeypatch.setenv(f"{name}_TIMEOUT_MS", str(most))
     read_environment()
-    monkeypatch.setenv(f"{name}_TIMEOUT_MS", "2147483648")
-    with pytest.raises(BadSetting, match=f"{name}_TIMEOUT_MS must be an integer from 1 to 2147483"):
+    monkeypatch.setenv(f"{name}_TIMEOUT_MS", str(most + 1))
+    with pytest.raises(BadSetting, match=f"{name}_TIMEOUT_MS must be an integer from 1 to {most}"):
         read_environment()
 
 

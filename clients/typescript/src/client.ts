@@ -240,7 +240,7 @@ export class Commonhold {
     return this.patch(namespace, key, [operations].flat(), { kind: "update", ...options });
   }
 
-  /** Delete an entry. A repetition changes nothing. History and the version counter are kept. With `dry_run` only count. */
+  /** Delete an entry. Deleting it again changes nothing. History and the version counter are kept. With `dry_run` only count. */
   delete(namespace: Namespace, key: string, { dry_run, ...options }: { dry_run?: boolean } & Guarded = {}): Promise<Cleared | undefined> {
     return this.send({ method: "DELETE", path: place("state", namespace, key), query: { dry_run }, ...options });
   }

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 05bc238bc2a46b0b41f9ee12b8e1ccebb114f590f849842da4672c4823911f66
+// sha256 of docs/openapi.json: fc98064a9e87b1ddad2949bc9fa5c97f496ad51acb0f8e08edc17e884e2c2011
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1367,7 +1367,7 @@ export interface paths {
          *
          *     With `at`, each entry that all filters select, and that was written or has expired since that moment, gets the value that it had then, as in `POST /restore`, but for any number of entries. Entries that did not exist then are deleted. An entry that is written after the job has found it is skipped.
          *
-         *     A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it has ended. If the caller has an unfinished revert of the same, that one is returned. A dry run stops after about one second. Its counts are complete only if its status is `done`.
+         *     A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it has ended. If the caller has an unfinished revert of the same request, or with the same moment and filters, that one is returned. A dry run stops after about one second. Its counts are complete only if its status is `done`.
          */
         post: operations["request_revert"];
         delete?: never;
@@ -6771,12 +6771,12 @@ export interface components {
              * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
              */
             id: string;
-            /** @description Filter of a revert to a moment; null: none. */
+            /** @description Filter of a revert to a moment; null if it has none. */
             key: string | null;
-            /** @description Filter of a revert to a moment; null: none. */
+            /** @description Filter of a revert to a moment; null if it has none. */
             namespace: string | null;
             /**
-             * @description Filter of a revert to a moment; null: none.
+             * @description Filter of a revert to a moment; null if it has none.
              * @example thread::
              */
             prefix: string | null;
@@ -6797,7 +6797,7 @@ export interface components {
              * @example 40
              */
             reverted: number;
-            /** @description Filter of a revert to a moment; null: none. */
+            /** @description Filter of a revert to a moment; null if it has none. */
             scope_kind: ("agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread") | null;
             /**
              * @description Entries that were skipped so far.
@@ -6813,7 +6813,7 @@ export interface components {
              */
             status: "queued" | "running" | "done" | "failed" | "cancelled";
             /**
-             * @description Entries that were written; null while the job searches for them.
+             * @description Entries that the job found; null while it searches for them.
              * @example 42
              */
             total: number | null;

@@ -16,7 +16,7 @@ export type EntryReader = Schemas["EntryReader"];
 export type Diff = Schemas["Diff"];
 export type Hit = Schemas["Hit"];
 export type NamespaceInfo = Schemas["Namespace"];
-/** The entries that would lose their namespace. */
+/** What the removal of a namespace would affect. */
 export type NamespaceRemoval = Schemas["NamespaceRemoval"] & Schemas["DryRun"];
 /** With `dry_run: true` what the registration would change, else the namespace. */
 export type RegistrationOr<D extends boolean> = D extends true ? Schemas["RegistrationPreview"] & Schemas["DryRun"] : NamespaceInfo;

@@ -182,12 +182,12 @@ export class Threads extends Group {
     return this.api.send(read(thread(id, "/diff"), { from, to, ...options }));
   }
 
-  /** A new revision with the state of an old one. `if_version`: only over that revision. */
+  /** A new revision with the state of an old one. `if_version`: only if the state is at that revision. */
   restore(id: string, revision: number, { dry_run, ...options }: { dry_run?: boolean } & Guarded = {}): Promise<Snapshot> {
     return this.api.send({ ...write("POST", thread(id, "/restore"), { revision, ...options }), query: { dry_run } });
   }
 
-  /** Import `{revision, extensions}` as one new revision. `if_version`: only over that revision. */
+  /** Import `{revision, extensions}` as one new revision. `if_version`: only if the state is at that revision. */
   importState(
     id: string,
     snapshot: Snapshot,

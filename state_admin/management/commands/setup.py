@@ -15,7 +15,8 @@ from state_admin.services.bootstrap import ensure_first_run
 class Command(BaseCommand):
     help = (
         "Prepare the database: apply the migrations, and create the workspace `default`, its "
-        "admin and an API token if they do not exist, and `default` was not deleted. Prints the token when it creates it, and a "
+        "admin and an API token if they do not exist. If `default` was deleted, they are created only "
+        "when no other workspace is left. Prints the token when it creates it, and a "
         "login link until the first login. Run it before the processes of each new version; "
         "several at once wait for each other."
     )

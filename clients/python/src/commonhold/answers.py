@@ -345,20 +345,20 @@ class Revert(Answer):
     at: datetime | None
     """Moment since which writes are reverted; null for a revert of a request."""
     namespace: str | None
-    """Filter of a revert to a moment; null: none."""
+    """Filter of a revert to a moment; null if it has none."""
     key: str | None
-    """Filter of a revert to a moment; null: none."""
+    """Filter of a revert to a moment; null if it has none."""
     prefix: str | None
-    """Filter of a revert to a moment; null: none."""
+    """Filter of a revert to a moment; null if it has none."""
     scope_kind: (
         Literal["agent_type", "custom", "global", "parent_thread", "system", "thread"] | None
     )
-    """Filter of a revert to a moment; null: none."""
+    """Filter of a revert to a moment; null if it has none."""
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     """`failed`: `detail` has the reason. Entries that were already reverted keep their reverted
     values."""
     total: int | None
-    """Entries that were written; null while the job searches for them."""
+    """Entries that the job found; null while it searches for them."""
     reverted: int
     """Entries that were reverted so far."""
     skipped: int

@@ -193,7 +193,7 @@ def delete_entry(
     dry_run: bool = False,
     reason: str = "",
 ) -> Call[dict[str, Any] | None]:
-    """Delete an entry. A repetition changes nothing. History and the version counter are kept. With `dry_run`
+    """Delete an entry. Deleting it again changes nothing. History and the version counter are kept. With `dry_run`
     only count: `{matched, deleted}`."""
     return Call(
         "DELETE",

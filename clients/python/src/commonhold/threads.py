@@ -287,7 +287,7 @@ def restore_revision(
     dry_run: bool = False,
     reason: str = "",
 ) -> Call[Snapshot]:
-    """A new revision with the state of an old one. `if_revision`: only over that revision."""
+    """A new revision with the state of an old one. `if_revision`: only if the state is at that revision."""
     return Call(
         "POST",
         thread_path(thread_id, "/restore"),
@@ -308,7 +308,7 @@ def import_state(
     dry_run: bool = False,
     reason: str = "",
 ) -> Call[Snapshot]:
-    """Import `{"revision": n, "extensions": {…}}` as one new revision. `if_revision`: only over that revision."""
+    """Import `{"revision": n, "extensions": {…}}` as one new revision. `if_revision`: only if the state is at that revision."""
     body = given(snapshot=dict(snapshot), mode=mode, unknown_keys=unknown_keys)
     return Call(
         "POST",

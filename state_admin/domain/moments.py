@@ -35,6 +35,11 @@ def timestamp(moment: datetime) -> str:
     return text if moment.microsecond else f"{text[:-1]}.000000Z"
 
 
+def readable(moment: datetime) -> str:
+    """For people: in UTC, to the second."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
 def milliseconds(moment: datetime) -> int:
     """The timestamp in milliseconds since 1970, the unit of the reference implementation."""
     return int(moment.timestamp() * 1000)

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor
-from state_admin.domain.moments import timestamp
+from state_admin.domain.moments import readable
 
 from .leases import LeasedQuerySet, LeasedRow
 from .stamps import ActorStamp
@@ -112,7 +112,7 @@ class Revert(LeasedRow, ActorStamp):
         if self.at is None:
             return self.target
         filters = (f"{name.replace('_', ' ')} {text}" for name, text in self.filters.items())
-        return f"{', '.join(filters)} since {timestamp(self.at)}"
+        return f"{', '.join(filters)} since {readable(self.at)}"
 
     @property
     def examined(self) -> int:

@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from state_admin.domain.lifecycle import format_duration
+from state_admin.domain.moments import readable
 from state_admin.web import addresses
 
 register = template.Library()
@@ -60,7 +61,7 @@ def when(moment: datetime | None) -> SafeString | str:
     if moment is None:
         return "—"
     utc = moment.astimezone(UTC)
-    absolute = utc.strftime("%Y-%m-%d %H:%M:%S UTC")
+    absolute = readable(moment)
     return format_html(
         '<relative-time datetime="{}" title="{}" no-title tense="{}">{}</relative-time>',
         utc.isoformat(),

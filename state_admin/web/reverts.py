@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django import forms
 from django.http import HttpResponse, QueryDict
@@ -16,7 +17,7 @@ from django.urls import path, reverse
 
 from state_admin.contract import reverts as contract
 from state_admin.domain.access import Role
-from state_admin.domain.moments import timestamp
+from state_admin.domain.moments import readable
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import Revert, RevertStatus
 from state_admin.models.reverts import UNFINISHED
@@ -68,6 +69,12 @@ class MomentForm(forms.Form):
     scope_kind = forms.ChoiceField(
         required=False, label="Scope", choices=[("", "any"), *((kind, kind) for kind in ScopeKind)]
     )
+
+    def clean(self) -> dict[str, Any]:
+        typed = self.cleaned_data
+        if not any(text for name, text in typed.items() if name != "at"):
+            raise forms.ValidationError("Fill in at least one filter.")
+        return typed
 
     def read(self) -> tuple[datetime, Filters]:
         """What the form selects. Raises BadRequest if the moment is not a time."""
@@ -178,7 +185,7 @@ def revert_new(request: Request) -> HttpResponse:
         return show_form(request, _TO_MOMENT, form, status=422)
     verb = f"Revert {plural(len(names), 'entry,entries')}{' or more' if more else ''}"
     confirm = Confirm(
-        title=f"{verb} to {timestamp(at)}?",
+        title=f"{verb} to {readable(at)}?",
         verb=verb,
         back=back,
         lines=[

@@ -565,8 +565,10 @@ _UNIQUE = {"id", "entry_id", "at", "xid", "seq", "created_at", "updated_at", "ex
 def rows_left(key: str) -> list[dict[str, Any]]:
     entry = list(Entry.objects.filter(key=key).values())
     history = list(EntryRevision.objects.filter(entry__key=key).order_by("pk").values())
-    log = [*Change.objects.filter(key=key).values(), *AuditRow.objects.filter(key=key).values()]
-    return [{name: row[name] for name in row.keys() - _UNIQUE} for row in entry + history + log]
+    changes = list(Change.objects.filter(key=key).order_by("pk").values())
+    audit = list(AuditRow.objects.filter(key=key).order_by("pk").values())
+    rows = entry + history + changes + audit
+    return [{name: row[name] for name in row.keys() - _UNIQUE} for row in rows]
 
 
 @pytest.mark.parametrize("given", [{}, {"expected": 1}, {"expected": 2}, {"ttl_seconds": 60}])

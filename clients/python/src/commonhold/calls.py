@@ -254,6 +254,12 @@ def given(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
+def if_match(argument: str, value: int | None, reason: str) -> dict[str, str | None]:
+    """The headers of a write that may require a version or revision."""
+    number = arguments.version(argument, value)
+    return {"If-Match": None if number is None else f'"{number}"', "Change-Reason": reason}
+
+
 def _request(call: Call[Any]) -> Request:
     headers = {
         name: line

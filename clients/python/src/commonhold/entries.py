@@ -22,7 +22,7 @@ from commonhold.answers import (
     Restoration,
     Usage,
 )
-from commonhold.calls import Call, Listing, given, polling, segment
+from commonhold.calls import Call, Listing, given, if_match, polling, segment
 from commonhold.feed import list_changes
 from commonhold.keys import Key, Where, name_of
 from commonhold.problems import InvalidArgument
@@ -61,10 +61,8 @@ def guard(
     if_version: int | None, reason: str, if_changed: bool = False, **others: str | None
 ) -> dict[str, str | None]:
     """The headers of a write. `if_version` 0: only if it does not exist."""
-    expected = arguments.version("if_version", if_version)
-    match = None if expected is None else f'"{expected}"'
     changed = "true" if if_changed else None
-    return {"If-Match": match, "If-Changed": changed, "Change-Reason": reason, **others}
+    return {**if_match("if_version", if_version, reason), "If-Changed": changed, **others}
 
 
 def get_entry(
@@ -415,20 +413,26 @@ def restore_entries(
     time `at`, as new versions: all of them or none, at most 10,000 entries that were written since
     (`reverts.request` takes any number). Entries that did not exist then are deleted. Those whose old value is not kept, or does not satisfy the current
     schema, are left as they are and counted in `refused`. With `dry_run` only count."""
-    body = given(
-        at=arguments.parameter("at", at),
-        namespace=None if namespace is None else name_of(namespace),
-        key=None if key is None else arguments.name("key", key),
-        prefix=prefix,
-        scope_kind=scope_kind,
-    )
+    entries = selection(namespace, key, prefix, scope_kind)
     return Call(
         "POST",
         "/restore",
         Restoration.read,
         given(dry_run=dry_run or None),
-        body=body,
+        body={"at": arguments.parameter("at", at), **entries},
         headers={"Change-Reason": reason},
+    )
+
+
+def selection(
+    namespace: Where | None, key: Key | None, prefix: str | None, scope_kind: str | None
+) -> dict[str, Any]:
+    """The members of a body that select entries."""
+    return given(
+        namespace=None if namespace is None else name_of(namespace),
+        key=None if key is None else arguments.name("key", key),
+        prefix=prefix,
+        scope_kind=scope_kind,
     )
 
 

@@ -8,7 +8,8 @@ from typing import Unpack
 from commonhold import arguments
 from commonhold.answers import Revert, SkippedEntry
 from commonhold.calls import Call, Listing, given, segment
-from commonhold.keys import Key, Where, name_of
+from commonhold.entries import selection
+from commonhold.keys import Key, Where
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
@@ -37,20 +38,16 @@ def request_revert(
 
     A worker does it: read `get(id)` until `finished_at` is set. With `dry_run` only count, for about one
     second: the counts are complete if the status is "done"."""
-    body = given(
+    target = given(
         request_id=None if request_id is None else arguments.name("request_id", request_id),
         at=None if at is None else arguments.parameter("at", at),
-        namespace=None if namespace is None else name_of(namespace),
-        key=None if key is None else arguments.name("key", key),
-        prefix=prefix,
-        scope_kind=scope_kind,
     )
     return Call(
         "POST",
         "/reverts",
         Revert.read,
         given(dry_run=dry_run or None),
-        body=body,
+        body=target | selection(namespace, key, prefix, scope_kind),
         headers={"Change-Reason": reason},
     )
 

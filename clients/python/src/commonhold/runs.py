@@ -8,9 +8,9 @@ from typing import Any, Literal, Unpack
 
 from commonhold import arguments
 from commonhold.answers import Committed, ItemResult, Knowledge, Run, RunRead, Ticket
-from commonhold.calls import Call, JsonObject, Listing, given, polling, segment
+from commonhold.calls import Call, JsonObject, Listing, given, if_match, polling, segment
 from commonhold.reading import Page, page_of
-from commonhold.threads import if_match, item_results, thread_path
+from commonhold.threads import item_results, thread_path
 from commonhold.verbs import Group, S, Verb
 
 

@@ -19,7 +19,7 @@ from commonhold.answers import (
     SnapshotPreview,
     Thread,
 )
-from commonhold.calls import NOTHING, Call, JsonObject, Listing, given, segment
+from commonhold.calls import NOTHING, Call, JsonObject, Listing, given, if_match, segment
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
@@ -346,12 +346,6 @@ def request_compaction(
         body=given(kind=kind),
         headers={"Change-Reason": reason},
     )
-
-
-def if_match(argument: str, value: int | None, reason: str) -> dict[str, str | None]:
-    """The headers of a write that may require a version or revision."""
-    number = arguments.version(argument, value)
-    return {"If-Match": None if number is None else f'"{number}"', "Change-Reason": reason}
 
 
 class Threads(Group[S]):

@@ -19,8 +19,8 @@ from django.http import HttpRequest
 from project import log_context, tracing
 from project.bodies import Headers, Limits
 from project.bridge import Bridge, Stream
-from project.channel import Answer, Message, Receive, Send, send_answer
-from project.lane import Lane
+from project.channel import Message, Receive, Send, send_answer
+from project.lane import Lane, finish
 from project.postgres.aio import connect
 from project.postgres.sessions import Sessions
 from state_admin.services import actors, token_cache
@@ -105,11 +105,9 @@ async def answer_liveness(scope: Message, receive: Receive, send: Send) -> None:
     request.method = scope["method"]
     response = healthz(request)
     given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
-    response["X-Request-ID"] = log_context.choose_request_id(given)
-    response["X-Content-Type-Options"] = "nosniff"
     headers = [(name.lower().encode(), text.encode()) for name, text in response.items()]
-    start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
-    await send_answer(Answer(start, response.content), send)
+    request_id = log_context.choose_request_id(given)
+    await send_answer(finish(response.status_code, headers, response.content, request_id), send)
 
 
 bridge.probes["/healthz"] = answer_liveness

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -83,20 +84,20 @@ def check_tls_files(destination: Destination | None) -> None:
     if destination is None:
         return
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        name, path = "AUDIT_STREAM_TLS_CA", destination.tls_ca
-        content = "certificates"
-        if path:
-            context.load_verify_locations(path)
-        name, path = "AUDIT_STREAM_TLS_CERT", destination.tls_cert
-        content = "a certificate and its unencrypted private key"
-        if path:
-            # The password keeps OpenSSL from asking for one on the terminal.
-            context.load_cert_chain(path, password="none")  # noqa: S106
-    except ssl.SSLError:
-        raise BadSetting(f"{path}, which {name} names, must contain {content} (PEM)") from None
-    except OSError as error:
-        raise BadSetting(f"Cannot read {path}, which {name} names: {error.strerror}") from None
+    # The password keeps OpenSSL from asking for one on the terminal.
+    load_own = functools.partial(context.load_cert_chain, password="none")  # noqa: S106
+    own = "a certificate and its unencrypted private key"
+    for name, path, load, content in (
+        ("AUDIT_STREAM_TLS_CA", destination.tls_ca, context.load_verify_locations, "certificates"),
+        ("AUDIT_STREAM_TLS_CERT", destination.tls_cert, load_own, own),
+    ):
+        try:
+            if path:
+                load(path)
+        except ssl.SSLError:
+            raise BadSetting(f"{path}, which {name} names, must contain {content} (PEM)") from None
+        except OSError as error:
+            raise BadSetting(f"Cannot read {path}, which {name} names: {error.strerror}") from None
 
 
 def _is_complete(address: SplitResult, port: int | None) -> bool:

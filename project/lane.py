@@ -367,7 +367,7 @@ def _show(
     if left is not None:
         limits = rate_limit_headers(left.limit, left.remaining, left.reset)
         headers += [(name.lower().encode(), text.encode()) for name, text in limits.items()]
-    return _finish(response.status, headers, response.body, request_id)
+    return finish(response.status, headers, response.body, request_id)
 
 
 def _show_error(error: Exception, environ: Environ, request_id: str, allow: Header) -> Answer:
@@ -376,10 +376,10 @@ def _show_error(error: Exception, environ: Environ, request_id: str, allow: Head
     request.META = {**environ, "REQUEST_ID": request_id}
     response = answer_error(error, request)
     headers = [(name.lower().encode(), text.encode()) for name, text in response.headers.items()]
-    return _finish(response.status_code, [*headers, allow], response.content, request_id)
+    return finish(response.status_code, [*headers, allow], response.content, request_id)
 
 
-def _finish(status: int, headers: list[Header], body: bytes, request_id: str) -> Answer:
+def finish(status: int, headers: list[Header], body: bytes, request_id: str) -> Answer:
     """Add the headers that project/middleware.py adds, in the same order."""
     if settings.CORS_ALLOWED_ORIGINS:
         headers.append((b"vary", b"origin"))

@@ -15,7 +15,6 @@ from urllib.parse import quote, urlencode
 
 from mcp_types import CallToolResult, TextContent
 
-from state_admin.contract.batches import RUN_BATCH
 from state_admin.contract.entries import PATCH_TYPES
 from state_admin.domain import isolation, values
 from state_admin.domain.values import EMPTY_OBJECT, Fault, MalformedJSON, Raw, RefusedJSON
@@ -111,8 +110,7 @@ def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tupl
         headers[name] = tag
     if "reason" in arguments:
         headers["change-reason"] = _CONTROL.sub(" ", arguments["reason"].value).strip()
-    if tool.operation is RUN_BATCH:
-        # The model has just sent the values. With them, a result could exceed MOST_BYTES.
+    if tool.minimal:
         headers["prefer"] = "return=minimal"
     path = "/api/v1" + tool.operation.path.format(**place)
     query = urlencode(parameters, doseq=True)

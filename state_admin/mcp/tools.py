@@ -63,7 +63,8 @@ _DONE: Final[Schema] = {
 class Tool:
     """One tool. `offers`: the query parameters and members of the body that it accepts, besides the
     path parameters and what its headers need. `destroys`: it replaces or removes data. `needs`: a
-    higher role than that of the operation, if the body decides whether the operation writes."""
+    higher role than that of the operation, if the body decides whether the operation writes. `minimal`: a
+    write returns no value. The model has just sent it, and many could exceed the limit of a result."""
 
     name: str
     description: str
@@ -71,6 +72,7 @@ class Tool:
     offers: tuple[str, ...] = ()
     destroys: bool = False
     needs: Role | None = None
+    minimal: bool = False
 
     @property
     def role(self) -> Role:
@@ -203,6 +205,7 @@ _ALL: Final = (
         ("operations", "atomic"),
         destroys=True,
         needs=Role.EDITOR,
+        minimal=True,
     ),
     Tool(
         "search_state",

@@ -17,8 +17,8 @@ from . import hot
 
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
-# Transactions are idle for at most this long (IDLE_IN_TRANSACTION_TIMEOUT_MS), so ids and times may
-# differ in order by about this much.
+# The assumed maximum duration of a transaction that writes, by which ids and times may differ in order.
+# IDLE_IN_TRANSACTION_TIMEOUT_MS cannot be longer.
 OPEN = timedelta(minutes=1)
 
 # Binary search over the ids of one owner, such as a workspace: about thirty lookups.

@@ -89,8 +89,8 @@ def unregister_namespace(
     dry_run: bool = False,
     reason: str = "",
 ) -> Call[dict[str, Any] | None]:
-    """Unregister. `entries` is required if there are live ones: "retain" keeps them, although they cannot be
-    read until the name is registered again. With `dry_run` only count."""
+    """Unregister. `entries` is required if there are live ones: "delete" deletes them, "retain" keeps them, but they
+    cannot be read until the name is registered again. With `dry_run` only count."""
     return Call(
         "DELETE",
         f"/namespaces/{namespace_segment(namespace)}",

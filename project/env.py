@@ -194,7 +194,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         str,
         _doc(
             "Contains the embedded PostgreSQL, the generated secret key and the schedule of beat. Mode 0700: "
-            "other users lose the rights they had to it.",
+            "other users lose their access to it.",
             default="`.data` in the root of the repository",
         ),
     ] = str(BASE_DIR / ".data")

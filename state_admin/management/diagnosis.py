@@ -146,7 +146,7 @@ def _check_server() -> Iterator[Finding]:
             "database log",
             "warning",
             f"the server may log values: {names}",
-            f'As a superuser: GRANT SET ON PARAMETER {names} TO "{database_faults.read_rights().role}". '
+            f'As a superuser: GRANT SET ON PARAMETER {names} TO "{database_faults.read_privileges().role}". '
             "Then restart the processes.",
         )
 

@@ -219,13 +219,13 @@ def check_pooler() -> Iterator[Finding]:
 
 
 def check_permissions() -> Iterator[Finding]:
-    rights = database_faults.read_rights()
+    privileges = database_faults.read_privileges()
     faults = []
-    if not rights.temporary:
+    if not privileges.temporary:
         faults.append(
             (
                 "cannot create temporary tables, so import_workspace and move_workspace fail",
-                f'GRANT TEMPORARY ON DATABASE "{rights.database}" TO "{rights.role}".',
+                f'GRANT TEMPORARY ON DATABASE "{privileges.database}" TO "{privileges.role}".',
             )
         )
     if unowned := freezing_sql.list_unowned():
@@ -233,18 +233,18 @@ def check_permissions() -> Iterator[Finding]:
             (
                 f"does not own {len(unowned):,} of the tables, such as {unowned[0]}, so migrations and "
                 "move_workspace fail",
-                f'Connect as their owner, or ALTER TABLE … OWNER TO "{rights.role}" for each.',
+                f'Connect as their owner, or ALTER TABLE … OWNER TO "{privileges.role}" for each.',
             )
         )
-    if not rights.statistics:
+    if not privileges.statistics:
         faults.append(
             (
                 "sees no transactions of other roles and no standbys, so the checks of both may miss "
                 "some",
-                f'GRANT pg_monitor TO "{rights.role}".',
+                f'GRANT pg_monitor TO "{privileges.role}".',
             )
         )
     for text, remedy in faults:
-        yield Finding("permissions", "warning", f"the role {rights.role} {text}", remedy)
+        yield Finding("permissions", "warning", f"the role {privileges.role} {text}", remedy)
     if not faults:
-        yield Finding("permissions", "ok", f"the role {rights.role} has all that commands need")
+        yield Finding("permissions", "ok", f"the role {privileges.role} has all that commands need")

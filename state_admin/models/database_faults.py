@@ -76,7 +76,7 @@ FROM pg_stat_replication WHERE state = 'streaming'
 
 
 def read_standbys() -> Standbys:
-    """The state of streaming replication. A role without the rights of pg_monitor sees none."""
+    """The state of streaming replication. A role without the privileges of pg_monitor sees none."""
     return Standbys._make(hot.fetch_row(_STANDBYS, {}))
 
 
@@ -280,7 +280,7 @@ def read_settings(*names: str) -> dict[str, str]:
     return dict(hot.fetch_all(_SETTINGS, {"names": list(names)}))
 
 
-class Rights(NamedTuple):
+class Privileges(NamedTuple):
     """The names of the role and its database, and what the role may do."""
 
     role: str
@@ -289,12 +289,12 @@ class Rights(NamedTuple):
     statistics: bool
 
 
-_RIGHTS = """
+_PRIVILEGES = """
 SELECT current_user::text, current_database()::text,
     has_database_privilege(current_database(), 'TEMPORARY'),
     pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
 """
 
 
-def read_rights() -> Rights:
-    return Rights._make(hot.fetch_row(_RIGHTS, {}))
+def read_privileges() -> Privileges:
+    return Privileges._make(hot.fetch_row(_PRIVILEGES, {}))

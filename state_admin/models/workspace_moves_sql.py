@@ -195,7 +195,7 @@ def _shifted(table: Table, column: str, shifts: Shifts, cell: str) -> str:
 def _moved(table: Table, column: str, shifts: Shifts) -> str:
     own = f'x."{column}"'
     if table.model is Revert and column == "actor_id":
-        # The job writes by the right of its token. A user is found by name.
+        # The job writes with the permissions of its token. A user is found by name.
         shift = shifts.get(ApiToken._meta.db_table, 0)
         return f"CASE WHEN x.actor_kind = 'token' THEN ({own}::bigint + {shift:d})::text ELSE {own} END"
     if _is_user(table, column):

@@ -160,7 +160,7 @@ _LOOKUP_IS_NEW: Final = (
 # The position of a search is a number of the source's audit log: the copy begins again.
 _REVERT_PROGRESS: Final = "CASE WHEN x.total IS NULL THEN '{}'::jsonb ELSE x.progress END"
 
-# The job writes by the right of its token, which has a new number. A user is found by name.
+# The job writes with the permissions of its token, which has a new number. A user is found by name.
 _REVERT_ACTOR: Final = (
     "CASE WHEN x.actor_kind = 'token' THEN coalesce((SELECT t.new_id::text"
     f" FROM {STAGING.format(ApiToken._meta.db_table)} t WHERE t.id::text = x.actor_id), '0')"

@@ -1,5 +1,5 @@
 """Limits the number of open streams, and closes those whose token or session is no longer valid, or has other
-rights.
+permissions.
 
 Everything here runs on the event loop of one process. streams/ sends the changes; the interfaces
 format errors.
@@ -53,7 +53,7 @@ CLOSED: dict[str, Problem] = {
     "draining": Unavailable("the server is shutting down or restarting", hint=_RECONNECT),
     "unavailable": Unavailable("the database does not respond", hint=_RECONNECT),
     "unauthenticated": Unauthenticated("the token or session is no longer valid"),
-    "changed": Unavailable("the rights of the token were changed", hint=_RECONNECT),
+    "changed": Unavailable("the permissions of the token were changed", hint=_RECONNECT),
     "lost": Gone(
         "changes that were sent have been lost",
         hint=f"The database was restored, or lost its newest changes in a failover. {RESTART_FEED}",
@@ -80,8 +80,8 @@ class LiveToken:
     thread_prefixes: tuple[str, ...]
 
     def has_rights_of(self, actor: Actor) -> bool:
-        rights = (actor.role.value, actor.namespaces, actor.thread_prefixes)
-        return rights == (self.role, self.namespaces, self.thread_prefixes)
+        permissions = (actor.role.value, actor.namespaces, actor.thread_prefixes)
+        return permissions == (self.role, self.namespaces, self.thread_prefixes)
 
 
 @dataclass(eq=False)
@@ -166,7 +166,7 @@ class OpenStreams:
                 del self.by_name[listener.name]
 
     async def _watch(self) -> None:
-        """While streams are open, close those whose token or session has ended, whose token has other rights,
+        """While streams are open, close those whose token or session has ended, whose token has other permissions,
         or whose workspace was moved: one that was opened just after the move does not receive its change."""
         while self.listeners:
             await asyncio.sleep(_RECHECK)
@@ -193,7 +193,7 @@ def _find_live(tokens: Collection[str]) -> dict[str, LiveToken]:
 
 
 def _find_ended(listeners: Collection[Listener]) -> dict[Listener, str]:
-    """The streams that must end, with the reason: their token has ended or has other rights, or their
+    """The streams that must end, with the reason: their token has ended or has other permissions, or their
     session does not belong to the user who opened them any more."""
     tokens = _find_live({each.actor.id for each in listeners if each.actor.kind == "token"})
     now = {each.session: each.whose for each in listeners if each.session}

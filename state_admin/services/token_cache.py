@@ -2,7 +2,7 @@
 
 A change or a revocation is sent to every process by NOTIFY; each process listens on a connection of its
 own. Without that connection, nothing is cached. If a notification is lost, a revoked token is accepted
-for at most five seconds, and a changed one has its previous rights for as long.
+for at most five seconds, and a changed one has its previous permissions for as long.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def create_token(
     """Create a token in the actor's workspace. Returns the row and the secret, which is available
     only here.
 
-    Raises Forbidden if the token would have more rights than its creator, and Invalid if it would
+    Raises Forbidden if the token would have more permissions than its creator, and Invalid if it would
     outlive the token that creates it. An `operator` token may manage all workspaces; it is an admin
     without limits.
     """
@@ -90,7 +90,7 @@ def change_token(
 ) -> ApiToken:
     """Change a token, with immediate effect. `changes`: new values by the names of contract.TokenChanges.
 
-    Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for rights that the
+    Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for permissions that the
     actor does not have, and for an operator token unless the actor is an operator; Invalid.
     """
     require(actor, Role.ADMIN)
@@ -140,10 +140,10 @@ def require_active(token: ApiToken) -> None:
 def rotate_token(
     *, actor: Actor, token_id: int, overlap: timedelta, reason: str = ""
 ) -> tuple[ApiToken, str]:
-    """Create a successor with the same name, rights and lifetime. Returns it and its secret, once.
+    """Create a successor with the same name, permissions and lifetime. Returns it and its secret, once.
     The old token remains valid for `overlap`, or until it expires if that is sooner.
 
-    Raises NotFound; Forbidden if the token has more rights than the actor, or the successor would
+    Raises NotFound; Forbidden if the token has more permissions than the actor, or the successor would
     outlive the actor's token, unless that is the one that is rotated; Conflict for a token that was
     rotated before, so that a form sent twice creates one successor, or is not active.
     """
@@ -151,7 +151,7 @@ def rotate_token(
     if not timedelta(0) <= overlap <= MOST_OVERLAP:
         raise Invalid(f"the overlap must be at most {MOST_OVERLAP.days} days")
     with transaction.atomic():
-        # Locked, so that the successor has no rights that are removed in the meantime.
+        # Locked, so that the successor has no permissions that are removed in the meantime.
         old = _lock_token(actor, token_id)
         _check_reach(actor, Role(old.role), old.namespaces, old.thread_prefixes)
         if old.operator:

@@ -277,7 +277,7 @@ def test_stream__rights_of_the_token_changed__is_closed_and_opens_again(listen, 
     events = list(stream)
 
     assert (events[-1].name, events[-1].data["type"]) == ("closed", "/problems/unavailable")
-    assert events[-1].data["detail"] == "the rights of the token were changed"
+    assert events[-1].data["detail"] == "the permissions of the token were changed"
     assert listen(token, last_event_id=stream.last_id).status == 200
 
 

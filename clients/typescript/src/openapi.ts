@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: fc98064a9e87b1ddad2949bc9fa5c97f496ad51acb0f8e08edc17e884e2c2011
+// sha256 of docs/openapi.json: be4c19daa5127e1a3a50ba4b3aef95e3e5f92943a740e26078a17bfecdf4fbb4
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2383,7 +2383,7 @@ export interface paths {
         head?: never;
         /**
          * Change an API token
-         * @description The secret stays valid. The next request with the token has the changed rights, and streams that are open with the previous ones are closed. The token cannot have more rights than the caller. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.
+         * @description The secret stays valid. The next request with the token has the changed permissions, and streams that are open with the previous ones are closed. The token cannot have more permissions than the caller. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.
          */
         patch: operations["change_token"];
         trace?: never;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -90,8 +91,9 @@ def change_token(
 ) -> ApiToken:
     """Change a token, with immediate effect. `changes`: new values by the names of contract.TokenChanges.
 
-    Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for permissions that the
-    actor does not have, and for an operator token unless the actor is an operator; Invalid.
+    Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for rights that the
+    actor does not have, and for an operator token unless the actor is an operator; Invalid, also for more
+    rights of a token that would outlive that of the actor.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -100,18 +102,26 @@ def change_token(
         if token.operator:
             require_operator(actor)
         changes = dict(changes)
+        rights = replace(
+            actor,
+            role=Role(token.role),
+            namespaces=tuple(token.namespaces),
+            thread_prefixes=tuple(token.thread_prefixes),
+        )
         if "name" in changes:
             changes["name"] = _check_name(changes["name"])
         before = {name: getattr(token, name) for name in changes}
         changed = {name: value for name, value in changes.items() if value != before[name]}
         for name, value in changed.items():
             setattr(token, name, value)
-        if "expires_at" in changed:
+        reach = Role(token.role), token.namespaces, token.thread_prefixes
+        # With more rights, it is as if the actor had created it.
+        if "expires_at" in changed or access.narrower(*reach, creator=rights):
             _check_end(actor, token.expires_at)
         _check_rate(token.rate_per_minute)
         if token.operator:
-            _check_operator(Role(token.role), token.namespaces, token.thread_prefixes)
-        _check_reach(actor, Role(token.role), token.namespaces, token.thread_prefixes)
+            _check_operator(*reach)
+        _check_reach(actor, *reach)
         if changed:
             token.save(update_fields=list(changed))
             announce_change()

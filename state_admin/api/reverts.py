@@ -41,7 +41,7 @@ def get_revert(call: Endpoint, revert_id: str) -> HttpResponse:
 @handles(contract.LIST_SKIPPED_ENTRIES)
 def list_skipped_entries(call: Endpoint, revert_id: str) -> HttpResponse:
     job = revert_jobs.find_revert(call.actor, revert_id)
-    rows = revert_jobs.skipped_entries(job)
+    rows = revert_jobs.skipped_entries(call.actor, job)
     return answer_rows(call, rows, contract.SkippedEntry.of)
 
 

@@ -17,6 +17,7 @@ from state_admin.domain.moments import readable
 
 from .leases import LeasedQuerySet, LeasedRow
 from .stamps import ActorStamp
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
@@ -119,7 +120,9 @@ class Revert(LeasedRow, ActorStamp):
         return self.reverted + self.skipped
 
 
-class RevertEntryQuerySet(models.QuerySet["RevertEntry"]):
+class RevertEntryQuerySet(VisibleQuerySet["RevertEntry"]):
+    namespace_lookup = "namespace"
+
     def skipped(self) -> Self:
         return self.exclude(why="")
 

@@ -9,6 +9,7 @@ stops before the next batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import takewhile
@@ -22,7 +23,7 @@ from django.db.models.functions import Now
 
 from project import log_context, tracing
 from state_admin.domain import retries, values
-from state_admin.domain.access import Actor, Kind, Role
+from state_admin.domain.access import Actor, Kind, Role, narrower
 from state_admin.domain.ids import uuid7
 from state_admin.domain.moments import timestamp
 from state_admin.domain.scopes import ScopeKind
@@ -142,9 +143,10 @@ def find_revert(actor: Actor, revert_id: str) -> Revert:
     return find_row(Revert.objects.visible_to(actor), "revert", public_id=revert_id)
 
 
-def skipped_entries(job: Revert) -> RevertEntryQuerySet:
-    """The entries that the job has skipped so far, with the reasons."""
-    return RevertEntry.objects.filter(revert=job).skipped()
+def skipped_entries(actor: Actor, job: Revert) -> RevertEntryQuerySet:
+    """The entries that the job has skipped so far, with the reasons, as far as the actor may see them: the
+    limits of its token may have changed since the request."""
+    return RevertEntry.objects.visible_to(actor).filter(revert=job).skipped()
 
 
 def cancel_revert(*, actor: Actor, revert_id: str, reason: str = "") -> Revert:
@@ -281,14 +283,20 @@ def _author(job: Revert) -> Actor:
 
 
 def _may_still_write(actor: Actor) -> bool:
-    """Whether the member is still an editor, or the token still valid. The job may end long after the
-    request, and in another cell, where users have other numbers and the same names."""
+    """Whether the member is still an editor, or the token still valid, with the rights of the job. The job
+    may end long after the request, and in another cell, where users have other numbers and the same
+    names."""
     own = {"workspace_id": actor.workspace_id}
     if actor.kind == "user":
         members = Membership.objects.filter(user__username=actor.name, user__is_active=True, **own)
         return members.exclude(role=Role.VIEWER).exists()
-    tokens = ApiToken.objects.live().filter(**own)
-    return actor.kind != "token" or tokens.filter(pk=int(actor.id)).exists()
+    if actor.kind != "token":
+        return True
+    token = ApiToken.objects.live().filter(pk=int(actor.id), **own).first()
+    if token is None:
+        return False
+    now = replace(actor, role=Role(token.role), namespaces=tuple(token.namespaces))
+    return not narrower(actor.role, actor.namespaces, (), creator=now)
 
 
 # The steps: each is part of a transaction, and changes the given job in memory. -----------------

@@ -245,7 +245,7 @@ def revert_detail(request: Request, revert_id: str) -> HttpResponse:
     job = revert_jobs.find_revert(request.actor, revert_id)
     back, after = return_url(request.GET), paging.whole_number(request, "after") or 0
     url = revert_url(job, back)
-    rows = revert_jobs.skipped_entries(job).filter(pk__gt=after).order_by("pk")
+    rows = revert_jobs.skipped_entries(request.actor, job).filter(pk__gt=after).order_by("pk")
     skipped, next_url = paging.cut(rows, PAGE, lambda last: with_query(url, after=last.pk))
     edits, unfinished = request.actor.may(Role.EDITOR), job.status in UNFINISHED
     context = {

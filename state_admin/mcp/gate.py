@@ -35,7 +35,7 @@ async def check(host: Host, scope: Message) -> Refusal | None:
     """Accept a request and store its Caller in the scope, or return the reason for the refusal."""
     headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
     request_id = log_context.choose_request_id(headers.get(b"x-request-id", ""))
-    place = ",".join(t.decode("latin-1") for name, t in scope["headers"] if name == b"host")
+    place, authorization = _read(scope, b"host"), _read(scope, b"authorization")
     try:
         check_host(place)
     except Problem as problem:
@@ -43,7 +43,7 @@ async def check(host: Host, scope: Message) -> Refusal | None:
     if not _is_origin_allowed(headers.get(b"origin"), place, scope["scheme"]):
         return Refusal(Forbidden("requests from this origin are not permitted"), request_id)
     try:
-        actor = await host.in_thread(lambda: _actor(headers.get(b"authorization", ""), request_id))
+        actor = await host.in_thread(lambda: _actor(authorization, request_id))
     except Unauthenticated as problem:
         return Refusal(problem, request_id, {"www-authenticate": 'Bearer realm="commonhold"'})
     except WorkspaceMoved as problem:
@@ -54,6 +54,12 @@ async def check(host: Host, scope: Message) -> Refusal | None:
         return Refusal(busy, request_id, {"retry-after": "1"})
     scope[Caller.KEY] = Caller(actor, scope)
     return None
+
+
+def _read(scope: Message, name: bytes) -> str:
+    """A header. If it is repeated, its values are joined, as in calls of the API, so that no other code can
+    take another one for the one that was checked."""
+    return ",".join(text.decode("latin-1") for each, text in scope["headers"] if each == name)
 
 
 def _actor(authorization: str, request_id: str) -> Actor:

@@ -38,6 +38,13 @@ def test_token__invalid__is_401_with_a_hint(mcp: MCP, alice: Person, kind: str) 
     assert json.loads(body)["type"] == "/problems/unauthenticated"
 
 
+def test_token__in_two_headers__is_401(mcp: MCP, alice: Person) -> None:
+    """One of them would be checked, and the other one's rate limit would be used."""
+    (secret, _), (other, _) = make_token(alice), make_token(alice)
+
+    assert mcp.post(LIST, secret, authorization=f"Bearer {other}")[0] == 401
+
+
 def test_token__revoked_after_use__is_refused_at_the_next_request(mcp: MCP, alice: Person) -> None:
     secret, actor = make_token(alice)
     assert mcp.post(LIST, secret)[0] == 200

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from . import hot
+from . import database, hot
 
 
 class Scope(NamedTuple):
@@ -89,6 +89,19 @@ WHERE x.workspace_id = %(workspace)s
 RETURNING 1
 """
 
+# The entry at which a revert paused. It continues behind the nearest one before that it has a row of: what
+# was between them is done and has no row, or did not match and is examined again.
+_MOVE_REVERTS = """
+UPDATE reverts x SET progress = jsonb_set(x.progress, ARRAY[%(step)s::text, '1'], to_jsonb(coalesce((
+    SELECT max(e.key) FROM revert_entries e
+    WHERE e.revert_id = x.id AND e.namespace = x.progress #>> ARRAY[%(step)s::text, '0']
+        AND e.key < x.progress #>> ARRAY[%(step)s::text, '1']
+), '')))
+WHERE x.workspace_id = %(workspace)s
+    AND x.progress #>> ARRAY[%(step)s::text, '1'] = ANY(%(keys)s::text[])
+RETURNING 1
+"""
+
 # Columns of remaining rows that refer to removed ones.
 _LET_GO = (
     """
@@ -131,6 +144,12 @@ WHERE {_HOOKS} AND body::json #>> '{{data,run_id}}' = ANY(%(run_names)s::text[])
 )
 
 
+def lock_erasure(workspace_id: int, *, shared: bool = False) -> None:
+    """Let no erasure overlap with work that stores names it has read from the feed or the audit log
+    (`shared`): an erasure would not find them. Must be called before the first row lock."""
+    database.lock("erasure", workspace_id, shared=shared)
+
+
 def count(scope: Scope) -> dict[str, int]:
     """The number of rows that an erasure would remove, by table, and of audit rows it would
     redact."""
@@ -149,6 +168,8 @@ def erase(scope: Scope, mark: str) -> dict[str, int]:
         hot.fetch_all(statement, scope._asdict())
     hot.fetch_all(_SCRUB_REVERTS, {**scope._asdict(), "mark": mark})
     gone = {table: _delete(table, scope._asdict()) for table in DELETED}
+    for step in ("examined", "after"):
+        hot.fetch_all(_MOVE_REVERTS, {**scope._asdict(), "step": step})
     return gone | {"audit": _number(_SCRUB, {**scope._asdict(), "mark": mark})}
 
 

@@ -55,6 +55,7 @@ def erase(
     with transaction.atomic():
         if not dry_run:
             search_models.lock_documents(actor.workspace_id)
+            erasures_sql.lock_erasure(actor.workspace_id)
             lock_hierarchy(actor.workspace_id)
         scope = _find(actor, resource_id, key, lock=not dry_run)
         if dry_run:

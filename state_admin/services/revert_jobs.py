@@ -35,6 +35,7 @@ from state_admin.models import (
     Revert,
     RevertEntry,
     RevertStatus,
+    erasures_sql,
     moments_sql,
     reverts_sql,
 )
@@ -192,6 +193,7 @@ def _run(job: Revert, until: float) -> RevertStatus:
     while True:
         try:
             with transaction.atomic():
+                erasures_sql.lock_erasure(job.workspace_id, shared=True)
                 mine = Revert.objects.held(job.pk, job.claim).select_for_update().first()
                 if mine is None:  # cancelled, or another worker has it
                     return RevertStatus(

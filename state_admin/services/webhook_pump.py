@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from state_admin.domain import webhooks
 from state_admin.domain.ids import uuid7
-from state_admin.models import Webhook, WebhookDelivery, WebhookStatus, feed_sql
+from state_admin.models import Webhook, WebhookDelivery, WebhookStatus, erasures_sql, feed_sql
 from state_admin.models.feed_sql import FeedEnd, FeedRow
 from state_admin.models.webhooks import UNFINISHED, WebhookQuerySet
 from state_admin.streams import cursors, events
@@ -71,13 +71,16 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
     limit = min(PAGE, MOST_WAITING - waiting)
     if limit <= 0:
         return 0, False
-    rows = feed_sql.read_page(
-        hook.reader, after=hook.place, until=end.position, filters=hook.feed_filter, limit=limit
-    )
-    full = len(rows) == limit
-    place, at = (rows[-1].position, rows[-1].at) if full else (end.position, end.at)
-    queued = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
     with transaction.atomic():
+        erasures_sql.lock_erasure(hook.workspace_id, shared=True)
+        rows = feed_sql.read_page(
+            hook.reader, after=hook.place, until=end.position, filters=hook.feed_filter, limit=limit
+        )
+        full = len(rows) == limit
+        place, at = (rows[-1].position, rows[-1].at) if full else (end.position, end.at)
+        queued = [
+            _delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)
+        ]
         # Locks the webhook, so that deliveries get ids in the order of the feed. If no row matches,
         # another worker has advanced the position, or the filter was changed.
         if not _unchanged(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):

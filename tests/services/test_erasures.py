@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.utils import timezone
 
 from state_admin.models import (
     AuditRow,
     Change,
     Entry,
     Message,
+    Revert,
     Run,
     Thread,
     WebhookDelivery,
@@ -27,6 +30,7 @@ from state_admin.services import (
     entries,
     erasures,
     indexing,
+    revert_jobs,
     search,
     tokens,
     webhook_pump,
@@ -37,7 +41,9 @@ from state_admin.services.runs import RunChange
 from state_admin.services.snapshots import Read
 from tests import builders
 from tests.builders import Person, make_namespace, make_thread, make_token, put, raw
+from tests.feeding import wait_for_feed
 from tests.services.canary import tables_with
+from tests.services.racing import interleave
 
 SECRET = "canary5e1d08"
 # Contained in the resource, its threads and their content, ids included.
@@ -265,6 +271,91 @@ def test_erase__resource__includes_threads_and_no_keys_of_frameworks(
     erase(world, resource_id=RESOURCE)
     assert Entry.objects.filter(key=key).exists()
     erase(world, key=key)
+    assert tables_with(SECRET) == set()
+
+
+def _start_revert(alice: Person, key: str, kind: str) -> Revert:
+    """A revert that has found its entries: `a`, which was written since then, `key` and `z`."""
+    make_namespace(alice.actor)
+    for each in ("a", key, "z"):
+        put(replace(alice.actor, request_id="r"), "notes", each, 1)
+    options: dict[str, Any] = {"request_id": "r"}
+    if kind == "moment":
+        options = {"at": timezone.now() - timedelta(minutes=1), "namespace": "notes"}
+    job = revert_jobs.request_revert(actor=alice.actor, **options)
+    while job.total is None:
+        revert_jobs.run_revert(job.pk, seconds=0)
+        job.refresh_from_db()
+    put(alice.actor, "notes", "a", 2)
+    return job
+
+
+def _end_revert(job: Revert) -> tuple[str, int | None, int, int]:
+    while revert_jobs.run_revert(job.pk) == "queued":
+        pass
+    job.refresh_from_db()
+    return job.status, job.total, job.reverted, job.skipped
+
+
+@pytest.mark.parametrize("kind", ["request", "moment"])
+def test_erase__key_at_which_a_revert_paused__is_in_no_table_and_the_revert_continues(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(revert_jobs, "MOST", 2)
+    job = _start_revert(alice, f"k-{SECRET}", kind)
+    assert revert_jobs.run_revert(job.pk, seconds=0) == "queued"
+    job.refresh_from_db()
+    assert job.progress == {"after": ["notes", f"k-{SECRET}"]}
+    erase(alice, key=f"k-{SECRET}")
+    assert tables_with(SECRET) == set()
+    assert _end_revert(job) == ("done", 3, 2, 1)
+
+
+def test_erase__key_at_which_the_search_of_a_revert_paused__is_in_no_table(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revert_jobs, "SPAN", 1)
+    make_namespace(alice.actor)
+    for key in ("a", f"k-{SECRET}", "z"):
+        put(alice.actor, "notes", key, 1)
+    at = timezone.now() - timedelta(minutes=1)
+    job = revert_jobs.request_revert(actor=alice.actor, at=at, namespace="notes")
+    for _ in range(2):
+        revert_jobs.run_revert(job.pk, seconds=0)
+    job.refresh_from_db()
+    assert job.progress == {"examined": ["notes", f"k-{SECRET}"]}
+    erase(alice, key=f"k-{SECRET}")
+    assert tables_with(SECRET) == set()
+    assert _end_revert(job) == ("done", 2, 2, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["request", "moment"])
+def test_erase__while_a_revert_writes_the_key__waits_for_it(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    job = _start_revert(alice, f"k-{SECRET}", kind)
+    # As the search of an entry by its key would have it: an erasure changes this filter.
+    Revert.objects.filter(at__isnull=False).update(filters={"key": f"k-{SECRET}"})
+    step = "revert_entries" if kind == "request" else "restore_found"
+    with interleave(monkeypatch, revert_jobs, step, lambda: erase(alice, key=f"k-{SECRET}")):
+        assert _end_revert(job) == ("done", 3, 2, 1)
+    assert tables_with(SECRET) == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__while_changes_are_queued_for_a_webhook__waits_for_them(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor)
+    wait_for_feed(alice.workspace.pk)
+    hook, _ = webhooks.create_webhook(actor=alice.actor, name="all", url="https://example.com/hook")
+    put(alice.actor, "notes", f"k-{SECRET}", 1)
+    wait_for_feed(alice.workspace.pk)
+    with interleave(
+        monkeypatch, webhook_pump, "_delivery", lambda: erase(alice, key=f"k-{SECRET}")
+    ):
+        webhook_pump.pump_webhook(hook.public_id)
     assert tables_with(SECRET) == set()
 
 

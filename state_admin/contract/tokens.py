@@ -165,9 +165,9 @@ CHANGE_TOKEN = _operation(
     id="change_token",
     route="PATCH /tokens/{token_id}",
     summary="Change an API token",
-    description="The secret stays valid. The next request with the token has the changed rights, and "
-    "streams that are open with the previous ones are closed. The token cannot have more rights than the "
-    "caller, nor get more rights if it is valid for longer than the caller's token. Refused for a token that "
+    description="The secret stays valid. The next request with the token has the changed permissions, and "
+    "streams that are open with the previous ones are closed. The token cannot have more permissions than the "
+    "caller, nor get more permissions if it is valid for longer than the caller's token. Refused for a token that "
     "was rotated or revoked or has expired. Only an operator's token can change an operator's token.",
     body=TokenChanges,
     answers={200: Token},

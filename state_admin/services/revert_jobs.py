@@ -285,7 +285,7 @@ def _author(job: Revert) -> Actor:
 
 
 def _may_still_write(actor: Actor) -> bool:
-    """Whether the member is still an editor, or the token still valid, with the rights of the job. The job
+    """Whether the member is still an editor, or the token still valid, with the permissions of the job. The job
     may end long after the request, and in another cell, where users have other numbers and the same
     names."""
     own = {"workspace_id": actor.workspace_id}

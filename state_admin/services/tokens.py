@@ -91,9 +91,9 @@ def change_token(
 ) -> ApiToken:
     """Change a token, with immediate effect. `changes`: new values by the names of contract.TokenChanges.
 
-    Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for rights that the
+    Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for permissions that the
     actor does not have, and for an operator token unless the actor is an operator; Invalid, also for more
-    rights of a token that would outlive that of the actor.
+    permissions of a token that would outlive that of the actor.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -102,7 +102,7 @@ def change_token(
         if token.operator:
             require_operator(actor)
         changes = dict(changes)
-        rights = replace(
+        former = replace(
             actor,
             role=Role(token.role),
             namespaces=tuple(token.namespaces),
@@ -115,8 +115,8 @@ def change_token(
         for name, value in changed.items():
             setattr(token, name, value)
         reach = Role(token.role), token.namespaces, token.thread_prefixes
-        # With more rights, it is as if the actor had created it.
-        if "expires_at" in changed or access.narrower(*reach, creator=rights):
+        # With more permissions, it is as if the actor had created it.
+        if "expires_at" in changed or access.narrower(*reach, creator=former):
             _check_end(actor, token.expires_at)
         _check_rate(token.rate_per_minute)
         if token.operator:

@@ -168,21 +168,22 @@ def test_token__rotation_by_a_token_that_expires_sooner__is_refused(alice: Perso
 
 
 @pytest.mark.parametrize(
-    "rights", [{"role": "editor"}, {"namespaces": []}, {"thread_prefixes": ["a", "b"]}]
+    "permissions", [{"role": "editor"}, {"namespaces": []}, {"thread_prefixes": ["a", "b"]}]
 )
 def test_token__more_rights_by_a_token_that_expires_sooner__are_refused(
-    alice: Person, rights: dict[str, Any]
+    alice: Person, permissions: dict[str, Any]
 ) -> None:
     changer, actor = make_token(alice, Role.ADMIN)
     ends = timezone.now() + timedelta(hours=1)
     ApiToken.objects.filter(pk=actor.id).update(expires_at=ends)
     _, endless = make_token(alice, Role.VIEWER, ["team_*"], ["a"])
     path = f"/tokens/{endless.id}"
-    refused = call(changer, "PATCH", path, rights)
+    refused = call(changer, "PATCH", path, permissions)
     assert refused.status_code == 422
     assert refused.json()["detail"] == "a token cannot outlive the token that changes it"
     assert (
-        call(changer, "PATCH", path, rights | {"expires_at": ends.isoformat()}).status_code == 200
+        call(changer, "PATCH", path, permissions | {"expires_at": ends.isoformat()}).status_code
+        == 200
     )
 
 

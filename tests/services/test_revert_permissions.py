@@ -1,4 +1,4 @@
-"""On whose behalf a revert writes: rights that its requester loses, and the limits of a token."""
+"""On whose behalf a revert writes: permissions that its requester loses, and the limits of a token."""
 
 from __future__ import annotations
 

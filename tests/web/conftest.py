@@ -72,12 +72,18 @@ def count_queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], in
     return count
 
 
+# Takes the name of a page, a client and the URL of the page.
+CheckQueries = Callable[[str, Client, str], None]
+
+
 @pytest.fixture
-def baseline() -> Callable[[str, int], None]:
-    """Compares a page's count with the committed one; with UPDATE_QUERY_COUNTS=1, stores it."""
+def check_queries(count_queries: Callable[[Client, str], int]) -> CheckQueries:
+    """Compares a page's number of queries with the committed one; with UPDATE_QUERY_COUNTS=1, stores
+    it."""
     known: dict[str, int] = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
 
-    def check(page: str, count: int) -> None:
+    def check(page: str, client: Client, path: str) -> None:
+        count = count_queries(client, path)
         if os.environ.get(UPDATE):
             latest = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
             latest[page] = count

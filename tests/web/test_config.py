@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +22,7 @@ from state_admin.services.errors import NotFound
 from state_admin.web import config
 from state_admin.web.config import EXAMPLES
 from tests.builders import Person, make_record
+from tests.web.conftest import CheckQueries
 
 from .controls import Controls, form_of
 
@@ -57,12 +57,9 @@ def save(client: Client, text: str, base: int = 1, **fields: Any) -> Any:
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("registry")
 def test_page__member__uses_a_bounded_number_of_queries(
-    name: str,
-    admin: Client,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    name: str, admin: Client, check_queries: CheckQueries
 ) -> None:
-    baseline(name, count_queries(admin, PAGES[name]))
+    check_queries(name, admin, PAGES[name])
 
 
 def test_list__empty__shows_examples_that_are_valid_unchanged(admin: Client, alice: Person) -> None:

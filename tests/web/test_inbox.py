@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +19,7 @@ from state_admin.services.webhooks import create_webhook
 from state_admin.web import inbox
 from tests.builders import Person, make_person, make_run, make_thread
 from tests.domain.test_schema_forms import REFUND
+from tests.web.conftest import CheckQueries
 from tests.web.stories import HOSTILE, create_story
 from tests.web.test_threads import htmx, page
 
@@ -290,17 +290,13 @@ def test_poll__new_tickets__shows_a_notice_and_keeps_forms(admin: Client, alice:
 
 
 def test_inbox__number_of_queries__does_not_depend_on_tickets(
-    admin: Client,
-    alice: Person,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    admin: Client, alice: Person, check_queries: CheckQueries
 ) -> None:
     create_story(alice.actor)
-    few = count_queries(admin, "/inbox")
+    check_queries("inbox", admin, "/inbox")
     ask(alice, *(refund(number) for number in range(9)), run="r9")
-    assert count_queries(admin, "/inbox") == few
-    baseline("inbox", few)
-    baseline("inbox as JSON", count_queries(admin, "/inbox.json"))
+    check_queries("inbox", admin, "/inbox")
+    check_queries("inbox as JSON", admin, "/inbox.json")
 
 
 def test_ids__of_detail_pages__have_a_button_that_copies_them(admin: Client, alice: Person) -> None:

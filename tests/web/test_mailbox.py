@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 from django.test import Client
@@ -12,6 +11,7 @@ from state_admin.models import AuditRow, Dispatch
 from tests.builders import Person, make_run, make_thread
 from tests.services.test_dead_letters import make_dead_letter
 from tests.services.test_dispatches import enqueue, status, take
+from tests.web.conftest import CheckQueries
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
 
@@ -42,12 +42,9 @@ PAGES = {
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("box")
 def test_mailbox__each_page__uses_a_bounded_number_of_queries(
-    name: str,
-    admin: Client,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    name: str, admin: Client, check_queries: CheckQueries
 ) -> None:
-    baseline(name, count_queries(admin, PAGES[name]))
+    check_queries(name, admin, PAGES[name])
 
 
 def test_mailbox__empty__shows_how_to_enqueue(admin: Client) -> None:

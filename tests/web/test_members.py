@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 from django.test import Client
@@ -16,6 +15,7 @@ from state_admin.services.actors import actor_of_token
 from state_admin.services.logins import set_password
 from state_admin.services.tokens import create_token
 from tests.builders import Person, make_person, make_token
+from tests.web.conftest import CheckQueries
 from tests.web.test_threads import htmx, page
 from tests.web.test_tokens import form_id
 
@@ -254,14 +254,10 @@ def test_access__config__only_admins_may_write(admin: Client, alice: Person) -> 
 
 @pytest.mark.parametrize("path", ["/members", "/access", "/sessions", "/members/{}/remove"])
 def test_page__members__uses_a_bounded_number_of_queries(
-    path: str,
-    admin: Client,
-    bob: Person,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    path: str, admin: Client, bob: Person, check_queries: CheckQueries
 ) -> None:
     name = path.strip("/").replace("/{}/", ", ")
-    baseline(name, count_queries(admin, path.format(member("bob"))))
+    check_queries(name, admin, path.format(member("bob")))
 
 
 @pytest.mark.parametrize(

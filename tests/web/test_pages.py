@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from django.template import Engine
 from django.test import Client
 
 from tests.builders import Person, make_namespace, put
+from tests.web.conftest import CheckQueries
 
 PAGES = {
     "overview": "/",
@@ -68,12 +68,9 @@ def notes(alice: Person) -> None:
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("notes")
 def test_page__member__uses_a_bounded_number_of_queries(
-    name: str,
-    admin: Client,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    name: str, admin: Client, check_queries: CheckQueries
 ) -> None:
-    baseline(name, count_queries(admin, PAGES[name]))
+    check_queries(name, admin, PAGES[name])
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -14,7 +14,7 @@ from state_admin.services.users import make_login_link
 from state_admin.web.urls import urlpatterns
 from tests.builders import Person, make_token
 from tests.e2e.pages import fill
-from tests.web.conftest import BASELINE
+from tests.web.conftest import BASELINE, CheckQueries
 
 pytestmark = pytest.mark.django_db
 
@@ -240,15 +240,10 @@ def page_data(one_alice: Person) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page__one_visitor__uses_the_recorded_number_of_queries(
-    name: str,
-    admin: Client,
-    client: Client,
-    page_data: dict[str, str],
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    name: str, admin: Client, client: Client, page_data: dict[str, str], check_queries: CheckQueries
 ) -> None:
     visitor = client if name in ANONYMOUS else admin
-    baseline(name, count_queries(visitor, PAGES[name].format(**page_data)))
+    check_queries(name, visitor, PAGES[name].format(**page_data))
 
 
 def test_routes__every_get__is_counted_or_excluded_with_a_reason() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from django.test import Client
@@ -24,6 +23,7 @@ from tests.builders import (
     make_thread,
     put,
 )
+from tests.web.conftest import CheckQueries
 from tests.web.stories import HOSTILE, create_story
 from tests.web.test_threads import htmx, page
 
@@ -50,12 +50,9 @@ def run(alice: Person) -> Person:
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("run")
 def test_page__member__uses_a_bounded_number_of_queries(
-    name: str,
-    admin: Client,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    name: str, admin: Client, check_queries: CheckQueries
 ) -> None:
-    baseline(name, count_queries(admin, PAGES[name]))
+    check_queries(name, admin, PAGES[name])
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from django.test import Client
 
 from tests.builders import Person
+from tests.web.conftest import CheckQueries
 from tests.web.stories import Story, create_story
 
 pytestmark = pytest.mark.django_db
@@ -85,13 +84,9 @@ def address(name: str, story: Story) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page__admin__uses_a_bounded_number_of_queries(
-    name: str,
-    admin: Client,
-    story: Story,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    name: str, admin: Client, story: Story, check_queries: CheckQueries
 ) -> None:
-    baseline(name, count_queries(admin, address(name, story)))
+    check_queries(name, admin, address(name, story))
 
 
 @pytest.mark.parametrize("name", PAGES)

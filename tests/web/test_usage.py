@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -29,6 +28,7 @@ from state_admin.templatetags.charts import (
 from state_admin.web import health
 from tests.builders import Person, make_namespace, put
 from tests.services.test_storage import age
+from tests.web.conftest import CheckQueries
 
 from .stories import HOSTILE, create_story
 
@@ -197,13 +197,9 @@ PAGES = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page__member__uses_a_bounded_number_of_queries(
-    name: str,
-    admin: Client,
-    measured: Person,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    name: str, admin: Client, measured: Person, check_queries: CheckQueries
 ) -> None:
-    baseline(name, count_queries(admin, PAGES[name]))
+    check_queries(name, admin, PAGES[name])
 
 
 def test_page__anonymous__redirects_to_login(client: Client, db: None) -> None:

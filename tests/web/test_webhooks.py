@@ -18,6 +18,7 @@ from state_admin.contract.webhooks import WebhookFilter as Filter
 from state_admin.models import AuditRow, Webhook, WebhookDelivery
 from state_admin.services import webhooks
 from tests.builders import Person
+from tests.web.conftest import CheckQueries
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
 from tests.web.test_tokens import form_id
@@ -310,10 +311,7 @@ def test_webhook__other_workspace__appears_absent(
 
 
 def test_pages__of_webhooks__use_few_queries(
-    admin: Client,
-    hook: Webhook,
-    count_queries: Callable[[Client, str], int],
-    baseline: Callable[[str, int], None],
+    admin: Client, hook: Webhook, check_queries: CheckQueries
 ) -> None:
-    baseline("webhooks", count_queries(admin, "/webhooks"))
-    baseline("webhook", count_queries(admin, url_of(hook)))
+    check_queries("webhooks", admin, "/webhooks")
+    check_queries("webhook", admin, url_of(hook))

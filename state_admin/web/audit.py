@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpResponse
@@ -19,59 +19,29 @@ from state_admin.services.errors import NotFound
 from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, with_query
-from .changes import VERBS, ChangeSentence, add_differences, describe_change
+from .changes import VERBS, ChangeSentence, add_differences, describe_change, live_prefix
 from .htmx import Request, render, render_list
-from .lists import list_paths
-from .tables import COUNTED, Field, chips_of, format_row_count
+from .lists import table_paths
+from .tables import Field, Orders, Table, count_rows, matching
 
 PAGE = 50
 # How many rows one page searches for rows that match its filters.
 WINDOW = 20_000
-_FIELDS = ("actor", "action", "subject", "request", "since", "until")
-
-
-@dataclass(frozen=True)
-class AuditFilters:
-    """The filters in the query string. `before` is the cursor: the last row of the previous
-    page."""
-
-    actor: str = ""
-    action: str = ""
-    subject: str = ""
-    request: str = ""
-    since: str = ""
-    until: str = ""
-    before: int | None = None
-
-    @property
-    def any(self) -> bool:
-        return replace(self, before=None) != AuditFilters()
-
-    @property
-    def searches(self) -> bool:
-        """Whether the rows must be searched. The period is found by their ids."""
-        return bool(self.actor or self.action or self.subject or self.request)
-
-    def menu(self) -> list[Field]:
-        return [
-            Field("actor", "Actor", self.actor),
-            Field(
-                "action",
-                "Action",
-                self.action,
-                placeholder="entry.put",
-                suggestions=sorted(VERBS),
-            ),
-            Field("since", "From, UTC", self.since, type="datetime-local"),
-            Field("until", "To, UTC", self.until, type="datetime-local"),
-        ]
-
-    @property
-    def live_actions(self) -> str:
-        return f"{self.action}." if self.action and "." not in self.action else self.action
-
-    def url(self, name: str = "web:audit-list", **changes: Any) -> str:
-        return with_query(reverse(name), **asdict(replace(self, **changes)))
+# The filters for which rows must be searched. Those of a period are found by their ids.
+_SEARCHED = ("actor", "action", "subject", "request")
+_TABLE = Table(
+    "web:audit-list",
+    (Orders("Record"),),
+    search=Field("subject", "Subject", placeholder="Subject: namespace/key, thread or run"),
+    menu=(
+        Field("actor", "Actor"),
+        Field("action", "Action", placeholder="entry.put", suggestions=sorted(VERBS)),
+        Field("since", "From, UTC", type="datetime-local"),
+        Field("until", "To, UTC", type="datetime-local"),
+    ),
+    address=(Field("request", "Request"),),
+    cursor="before",
+)
 
 
 @dataclass(frozen=True)
@@ -101,85 +71,66 @@ class AuditGroup:
         return any(act.diff_url for act in self.acts)
 
 
-def read_filters(request: Request) -> AuditFilters:
-    texts = {name: paging.text(request, name) for name in _FIELDS}
-    return AuditFilters(**texts, before=paging.whole_number(request, "before"))
-
-
 @page(role=Role.ADMIN, replica=True)
 def audit_list(request: Request) -> HttpResponse:
-    filters = read_filters(request)
-    rows, next_url = _find(request, filters, "web:audit-list")
-    menu = filters.menu()
+    filters, rows, table = _TABLE.load(request, _find)
+    newer, older = bool(table["pager"]["first"]), bool(table["pager"]["next"])
     context = {
+        **table,
         "filters": filters,
-        "search": Field(
-            "subject",
-            "Subject",
-            filters.subject,
-            placeholder="Subject: namespace/key, thread or run",
-        ),
-        "menu": menu,
-        "address": [("request", filters.request)] if filters.request else [],
-        "chips": chips_of(
-            [*menu, Field("request", "Request", filters.request)],
-            lambda name: filters.url(before=None, **{name: ""}),
-        ),
-        "groups": _group(
-            request.actor, rows, newer=filters.before is not None, older=bool(next_url)
-        ),
-        "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
+        "live": live_prefix(filters["action"]),
+        "groups": _group(request.actor, rows, newer=newer, older=older),
+        "count": _count(request.actor, filters, rows, table),
         "window": WINDOW,
-        "root": reverse("web:audit-list"),
-        "current_url": filters.url(before=None),
-        "json_url": filters.url("web:audit-list-json"),
-        "pager": {"first": filters.url(before=None) if filters.before else "", "next": next_url},
         **snippets.both("GET", "audit", call="audit()"),
     }
-    return render_list(request, "audit/list.html", context, part="audit-table", url=filters.url())
+    return render_list(request, "audit/list.html", context, part="audit-table")
 
 
-def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[AuditRow], str]:
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[AuditRow], str]:
     """A page of rows, newest first, and the URL of the next page."""
+
+    def url(before: int) -> str:
+        return with_query(reverse(name), **filters, before=before)
+
     rows = _in_period(request.actor, filters)
-    if filters.before:
-        rows = rows.filter(pk__lt=filters.before)
-    end = None
-    if filters.searches:
-        end = rows.nth_newest(WINDOW)
-        if end is not None:
-            rows = rows.filter(pk__gte=end)
-    if filters.actor:
-        rows = rows.filter(actor_name=filters.actor)
-    if filters.action:
-        rows = rows.of_action(filters.action)
-    if filters.subject:
-        rows = rows.about(filters.subject)
-    if filters.request:
-        rows = rows.filter(request_id=filters.request)
-    acts, next_url = paging.cut(
-        rows.order_by("-pk"), PAGE, lambda last: filters.url(name, before=last.pk)
-    )
-    return acts, next_url or (filters.url(name, before=end) if end else "")
+    if before := paging.whole_number(request, "before"):
+        rows = rows.filter(pk__lt=before)
+    end = rows.nth_newest(WINDOW) if _searches(filters) else None
+    if end is not None:
+        rows = rows.filter(pk__gte=end)
+    rows = matching(rows, filters, actor="actor_name", request="request_id")
+    if filters["action"]:
+        rows = rows.of_action(filters["action"])
+    if filters["subject"]:
+        rows = rows.about(filters["subject"])
+    acts, next_url = paging.cut(rows.order_by("-pk"), PAGE, lambda last: url(last.pk))
+    return acts, next_url or (url(end) if end else "")
 
 
-def _in_period(actor: Actor, filters: AuditFilters) -> AuditQuerySet:
+def _searches(filters: dict[str, str]) -> bool:
+    return any(filters[name] for name in _SEARCHED)
+
+
+def _in_period(actor: Actor, filters: dict[str, str]) -> AuditQuerySet:
     rows = AuditRow.objects.visible_to(actor)
     owner = {"workspace_id": actor.workspace_id}
-    if filters.since:
-        rows = rows.since(paging.read_moment("since", filters.since), owner)
-    if filters.until:
-        rows = rows.until(paging.read_moment("until", filters.until), owner)
+    if filters["since"]:
+        rows = rows.since(paging.read_moment("since", filters["since"]), owner)
+    if filters["until"]:
+        rows = rows.until(paging.read_moment("until", filters["until"]), owner)
     return rows
 
 
-def _count(actor: Actor, filters: AuditFilters, found: int, *, more: bool) -> str:
+def _count(
+    actor: Actor, filters: dict[str, str], rows: Sequence[AuditRow], table: dict[str, Any]
+) -> str:
     """The number of matching rows, counted up to a limit; "" if it is not found by an index."""
-    if more or filters.before:
-        if filters.searches:
-            return ""
-        found = _in_period(actor, filters).order_by("-pk")[: COUNTED + 1].count()
-    return format_row_count(found, "record,records") if found else ""
+    if not rows or (_searches(filters) and any(table["pager"].values())):
+        return ""
+    return count_rows(
+        table, rows, lambda: _in_period(actor, filters).order_by("-pk"), "record,records"
+    )
 
 
 def _group(actor: Actor, rows: Sequence[AuditRow], *, newer: bool, older: bool) -> list[AuditGroup]:
@@ -230,13 +181,8 @@ def audit_diff(request: Request, pk: int) -> HttpResponse:
     return render(request, "audit/diff.html", context, part="audit-diff")
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.AuditRow], str]:
-    rows, next_url = _find(request, read_filters(request), name)
-    return [contract.AuditRow.of(row) for row in rows], next_url
-
-
 urlpatterns = [
     path("audit", audit_list, name="audit-list"),
-    *list_paths("audit", "audit-list", _items, role=Role.ADMIN),
+    *table_paths("audit", _TABLE, _find, contract.AuditRow.of, role=Role.ADMIN),
     path("audit/<int:pk>/diff", audit_diff, name="audit-diff"),
 ]

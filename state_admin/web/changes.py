@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.urls import path, reverse
 
-from state_admin.contract.changes import Change
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.changes import kinds_matching
@@ -28,19 +28,11 @@ from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render_list
-from .lists import list_paths
+from .lists import table_paths
 from .state_changes import StateLine, lines_of
-from .tables import COUNTED, Field, chips_of, format_row_count
+from .tables import COUNTED, Field, Orders, Table, format_row_count
 
 PAGE = 50
-# The filters in the menu, with their labels.
-_FIELDS = {
-    "namespace": "Namespace",
-    "prefix": "Key begins with",
-    "thread": "Thread",
-    "run": "Run",
-    "actor": "Actor",
-}
 # Differences of a value that the line of a change shows.
 _LINES = 2
 _REVERTIBLE = {"entry.put", "entry.patch", "entry.delete", "entry.restore", "entry.import"}
@@ -278,129 +270,90 @@ def describe_change(row: ChangeRow | AuditRow, kind: str, who: str) -> ChangeSen
     )
 
 
-@dataclass(frozen=True)
-class ChangeFilters:
-    """The filters in the query string. `before` is the cursor: the last row of the previous
-    page."""
-
-    namespace: str = ""
-    key: str = ""
-    prefix: str = ""
-    thread: str = ""
-    run: str = ""
-    kind: str = ""
-    actor: str = ""
-    before: str = ""
-
-    @property
-    def any(self) -> bool:
-        return replace(self, before="") != ChangeFilters()
-
-    def menu(self) -> list[Field]:
-        return [Field(name, label, getattr(self, name)) for name, label in _FIELDS.items()]
-
-    @property
-    def feed_filter(self) -> FeedFilter:
-        names = ("namespace", "key", "prefix", "thread", "run")
-        return FeedFilter(**{name: getattr(self, name) for name in names}, kinds=self._kinds)
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:
-        """The kinds to search: a noun means all its kinds. An unknown kind matches nothing."""
-        if not self.kind:
-            return ()
-        return kinds_matching(self.kind) or kinds_matching(f"{self.kind}.*") or (self.kind,)
-
-    @property
-    def position(self) -> Position:
-        if not self.before:
-            return feed_sql.LATEST
-        match [read_whole(part) for part in self.before.split("-")]:
-            case [int(xid), int(seq)]:
-                return Position(xid, seq)
-        raise BadRequest("before must be a position from this page")
-
-    @property
-    def live_kinds(self) -> str:
-        """The kind filter in the form that live.js expects: a kind, or a prefix that ends with a
-        dot."""
-        return f"{self.kind}." if self.kind and "." not in self.kind else self.kind
-
-    def url(self, name: str = "web:change-list", **changes: str) -> str:
-        return with_query(reverse(name), **asdict(replace(self, **changes)))
+_TABLE = Table(
+    "web:change-list",
+    (Orders("Change"),),
+    search=Field(
+        "kind",
+        "Kind",
+        placeholder="Kind, for example entry or entry.put",
+        suggestions=[*sorted({kind.partition(".")[0] for kind in VERBS}), *sorted(VERBS)],
+    ),
+    menu=(
+        Field("namespace", "Namespace"),
+        Field("prefix", "Key begins with"),
+        Field("thread", "Thread"),
+        Field("run", "Run"),
+        Field("actor", "Actor"),
+    ),
+    address=(Field("key", "Key"),),
+    cursor="before",
+)
 
 
-def read_filters(request: Request) -> ChangeFilters:
-    return ChangeFilters(
-        **{name: paging.text(request, name) for name in ChangeFilters.__dataclass_fields__}
-    )
+def live_prefix(kind: str) -> str:
+    """The filter of kinds in the form that live.js expects: a kind, or a prefix that ends with a dot."""
+    return f"{kind}." if kind and "." not in kind else kind
 
 
 @page(replica=True)
 def change_list(request: Request) -> HttpResponse:
-    filters = read_filters(request)
-    rows, next_url = _find(request, filters, "web:change-list")
-    menu = filters.menu()
+    filters, rows, table = _TABLE.load(request, _find)
+    newer, older = bool(table["pager"]["first"]), bool(table["pager"]["next"])
+    sentences = describe_changes(request.actor, rows)
     context = {
+        **table,
         "filters": filters,
-        "search": Field(
-            "kind",
-            "Kind",
-            filters.kind,
-            placeholder="Kind, for example entry or entry.put",
-            suggestions=[*sorted({kind.partition(".")[0] for kind in VERBS}), *sorted(VERBS)],
-        ),
-        "menu": menu,
-        "address": [("key", filters.key)] if filters.key else [],
-        "chips": chips_of(
-            [Field("key", "Key", filters.key), *menu],
-            lambda name: filters.url(**{name: "", "before": ""}),
-        ),
-        "groups": _group(
-            rows,
-            describe_changes(request.actor, rows),
-            newer=bool(filters.before),
-            older=bool(next_url),
-        ),
+        "live": live_prefix(filters["kind"]),
+        "groups": _group(rows, sentences, newer=newer, older=older),
         "can_revert": request.actor.may(Role.EDITOR),
-        "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
+        "count": _count(request.actor, len(rows), table),
         "window": WINDOW,
         "days": settings.CHANGE_RETENTION.days,
-        "root": reverse("web:change-list"),
-        "current_url": filters.url(before=""),
-        "json_url": filters.url("web:change-list-json"),
-        "pager": {"first": filters.url(before="") if filters.before else "", "next": next_url},
         "curl": snippets.curl("GET", "changes/stream"),
         "python": snippets.python(
             "with state.watch() as changes:", "    for change in changes:", "        print(change)"
         ),
     }
-    return render_list(
-        request, "changes/list.html", context, part="change-table", url=filters.url()
-    )
+    return render_list(request, "changes/list.html", context, part="change-table")
 
 
-def _items(request: Request, name: str) -> tuple[list[Change], str]:
-    rows, next_url = _find(request, read_filters(request), name)
-    return [events.show(row) for row in rows], next_url
-
-
-def _find(request: Request, filters: ChangeFilters, name: str) -> tuple[list[FeedRow], str]:
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[list[FeedRow], str]:
+    names = ("namespace", "key", "prefix", "thread", "run")
     rows, end = feed_sql.read_back(
         request.actor.workspace_id,
-        before=filters.position,
-        filters=filters.feed_filter,
-        actor_name=filters.actor,
+        before=_read_position(paging.cursor(request, "before")),
+        filters=FeedFilter(
+            **{each: filters[each] for each in names}, kinds=_kinds(filters["kind"])
+        ),
+        actor_name=filters["actor"],
         limit=PAGE,
         window=WINDOW,
     )
-    return rows, filters.url(name, before=f"{end.xid}-{end.id}") if end else ""
+    place = f"{end.xid}-{end.id}" if end else ""
+    return rows, with_query(reverse(name), **filters, before=place) if place else ""
 
 
-def _count(actor: Actor, filters: ChangeFilters, found: int, *, more: bool) -> str:
+def _kinds(kind: str) -> tuple[str, ...]:
+    """The kinds to search: a noun means all its kinds. An unknown kind matches nothing."""
+    if not kind:
+        return ()
+    return kinds_matching(kind) or kinds_matching(f"{kind}.*") or (kind,)
+
+
+def _read_position(text: str) -> Position:
+    if not text:
+        return feed_sql.LATEST
+    match [read_whole(part) for part in text.split("-")]:
+        case [int(xid), int(seq)]:
+            return Position(xid, seq)
+    raise BadRequest("before must be a position from this page")
+
+
+def _count(actor: Actor, found: int, table: dict[str, Any]) -> str:
     """The number of changes, counted up to a limit; "" if they must be searched for matches."""
-    if more or filters.before:
-        if filters.any:
+    if any(table["pager"].values()):
+        if table["filtered"]:
             return ""
         found = feed_sql.count_changes(actor.workspace_id, COUNTED + 1)
     return format_row_count(found, "change,changes") if found else ""
@@ -408,5 +361,5 @@ def _count(actor: Actor, filters: ChangeFilters, found: int, *, more: bool) -> s
 
 urlpatterns = [
     path("changes", change_list, name="change-list"),
-    *list_paths("changes", "change-list", _items),
+    *table_paths("changes", _TABLE, _find, events.show),
 ]

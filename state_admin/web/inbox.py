@@ -72,7 +72,6 @@ def _context(request: Request) -> dict[str, Any]:
     forms = "pending ticket,pending tickets"
     return {
         **table,
-        "columns": None,  # the tickets are not a table
         "questions": [question_of(ticket) for ticket in tickets],
         "count": count_rows(table, tickets, lambda: _pending(request, filters).order_by(), forms)
         if tickets

@@ -255,6 +255,6 @@ BY_CHANGE = {
 }
 
 
-def cursor(request: HttpRequest) -> str:
+def cursor(request: HttpRequest, name: str = "after") -> str:
     """The cursor of an Order in the query string."""
-    return request.GET.get("after", "").replace("\0", "")
+    return request.GET.get(name, "").replace("\0", "")

@@ -170,18 +170,21 @@ class Orders:
 class Table:
     """A data table: what its page and its files share. `name` is the name of its URL. The first of the
     `columns` is always shown; the list can be ordered by the others as these say. `search` is the field
-    beside the menu of filters."""
+    beside the menu of filters, `address` are filters that only links set. `cursor` is the parameter of
+    the page."""
 
     name: str
     columns: Sequence[Orders]
     search: Field | None = None
     menu: Sequence[Filter] = ()
+    address: Sequence[Field] = ()
+    cursor: str = "after"
 
     def read(self, request: HttpRequest) -> dict[str, str]:
         """The parameters of the list but that of the page: filters, order and columns. Invalid choices
         are ignored."""
         filters: dict[str, str] = {}
-        for each in (*([self.search] if self.search else ()), *self.menu):
+        for each in (*([self.search] if self.search else ()), *self.menu, *self.address):
             filters |= each.read(request)
         sorts = [sort for column in self.columns for sort in column.sorts]
         filters["sort"] = paging.choice(request, "sort", sorts)
@@ -238,9 +241,10 @@ class Table:
         what `read` returned; `root` and `file`: the URLs, if they are not those of the names with `args`."""
         root = root or reverse(self.name, args=args)
         file = file or reverse(f"{self.name}-json", args=args)
-        sort, after = filters["sort"], paging.cursor(request)
+        sort, after = filters["sort"], paging.cursor(request, self.cursor)
         bounded = self.is_bounded(sort)
         menu = [field for each in self.menu for field in each.filled(filters)]
+        address = [field for each in self.address for field in each.filled(filters) if field.value]
 
         def url(**changes: str) -> str:
             return with_query(root, **{**filters, **changes})
@@ -253,7 +257,7 @@ class Table:
         return {
             "root": root,
             "list_url": url(),
-            "current_url": with_query(url(), after=after),
+            "current_url": with_query(url(), **{self.cursor: after}),
             "pager": {"first": url() if after else "", "next": next_url},
             # Files have all rows. A bounded order has only some of them.
             "json_url": with_query(
@@ -262,14 +266,15 @@ class Table:
             "most_sorted": paging.WINDOW if bounded else None,
             "search": self.search and self.search.filled(filters)[0],
             "menu": menu,
-            "chips": chips_of(menu, lambda each: url(**{each: ""})),
+            "address": address,
+            "chips": chips_of([*menu, *address], lambda each: url(**{each: ""})),
             "clear_url": with_query(root, **kept),
             "kept": kept.items(),
             "headings": [
                 each.heading(sort, lambda sort: url(sort=sort))
                 for each in (first, *(orders[column.id] for column in chosen.visible))
             ],
-            "columns": chosen,
+            "columns": chosen if others else None,
             # A form does not send the query of its URL.
             "column_fields": [
                 *parse_qsl(urlsplit(root).query),

@@ -1,4 +1,4 @@
-"""The cells of the rows of a data table (web/tables.py), in the order of the columns that it shows."""
+"""A data table (web/tables.py), and the cells of its rows in the order of the columns that it shows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from django.template.base import NodeList, Parser, Token
 from django.utils.safestring import SafeString
 
 register = template.Library()
+
+
+@register.simple_block_tag(takes_context=True)
+def data_table(
+    context: template.Context, content: str, label: str, target: str, classes: str = "stacked"
+) -> str:
+    """The table of a list with the rows in the block. Its headings load the list into `target`:
+    `{% data_table "Runs" "#run-table" %}<tr>…</tr>{% enddata_table %}`."""
+    page = template.Engine.get_default().get_template("components/_data_table.html")
+    with context.push(label=label, target=target, classes=classes, content=content):
+        return page.render(context)
 
 
 class Cells(template.Node):

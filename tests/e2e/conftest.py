@@ -194,9 +194,20 @@ def take_held(page: Page, held: list[Route]) -> Route:
 
 
 @pytest.fixture
-def page(browser: Browser, server: LiveServer, alice: Person) -> Iterator[Page]:
-    """A page at 1280 by 800 for alice."""
-    context = open_context(browser, server, alice, viewport={"width": 1280, "height": 800})
+def context(
+    request: pytest.FixtureRequest, browser: Browser, server: Site, alice: Person
+) -> Iterator[BrowserContext]:
+    """A browser of alice with a window of 1280 by 800, unless pytest-playwright's marker
+    browser_context_args changes it."""
+    options: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+    if marker := request.node.get_closest_marker("browser_context_args"):
+        options |= marker.kwargs
+    context = open_context(browser, server, alice, **options)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    yield context.new_page()
+    yield context
     context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()

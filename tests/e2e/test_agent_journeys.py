@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.models import ApiToken, Run
@@ -18,7 +18,7 @@ from state_admin.services.snapshots import read_snapshot
 from tests.builders import Person, append, make_namespace, make_run, make_thread
 from tests.web.stories import create_story
 
-from .conftest import open_context, press
+from .conftest import press
 
 
 @pytest.fixture
@@ -139,18 +139,14 @@ def test_run_slider__played__shows_each_step_until_the_last(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("story")
-def test_run_slider__without_javascript__is_a_form_and_links(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    context = open_context(browser, server, alice, java_script_enabled=False)
-    page = context.new_page()
+@pytest.mark.browser_context_args(java_script_enabled=False)
+def test_run_slider__without_javascript__is_a_form_and_links(page: Page) -> None:
     page.goto("/run/knowledge/r1?step=1")
     page.get_by_role("slider", name="Step").press("ArrowRight")
     page.get_by_role("button", name="Show").click()
     expect(page.locator("#waterfall [aria-current=step]")).to_contain_text("Step 2")
     page.locator("#waterfall").get_by_role("link", name="Step 3").click()
     expect(page).to_have_url(re.compile("step=3$"))
-    context.close()
 
 
 @pytest.mark.usefixtures("story")
@@ -244,11 +240,8 @@ def test_conversation__new_message__shows_a_notice_without_scrolling(
 
 
 @pytest.mark.usefixtures("story")
-def test_without_javascript__filter_read_compare_cancel_create__work(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    context = open_context(browser, server, alice, java_script_enabled=False)
-    page = context.new_page()
+@pytest.mark.browser_context_args(java_script_enabled=False)
+def test_without_javascript__filter_read_compare_cancel_create__work(page: Page) -> None:
     page.goto("/threads")
     page.get_by_role("button", name="Filter", exact=True).click()
     page.get_by_label("Id begins with").fill("t1")
@@ -272,7 +265,6 @@ def test_without_javascript__filter_read_compare_cancel_create__work(
     page.get_by_label("Name", exact=True).fill("plain")
     page.get_by_role("button", name="Create token").click()
     expect(page.locator("main")).to_contain_text("Copy the token now")
-    context.close()
 
 
 def test_token__names_chosen_from_the_lists__limit_it(page: Page, alice: Person) -> None:

@@ -8,13 +8,13 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.services.entry_views import read_entry
 from tests.builders import Person, make_namespace, make_record, put
 
-from .conftest import Errors, open_context, press, take_held
+from .conftest import Errors, press, take_held
 
 SCHEMA = {
     "type": "object",
@@ -202,11 +202,8 @@ def test_views__switched__keep_unsaved_input(page: Page, alice: Person, errors: 
     assert value(alice) == VALUE
 
 
-def test_form__without_javascript__switches_and_saves(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    context = open_context(browser, server, alice, java_script_enabled=False)
-    page = context.new_page()
+@pytest.mark.browser_context_args(java_script_enabled=False)
+def test_form__without_javascript__switches_and_saves(alice: Person, page: Page) -> None:
     page.goto(URL)
     page.fill("#value", '{"goal": "rest", "price": 3}')
     page.get_by_role("button", name="Form", exact=True).click()
@@ -215,7 +212,6 @@ def test_form__without_javascript__switches_and_saves(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="o1")).to_be_visible()
     assert value(alice) == {"goal": "rest", "price": 4}
-    context.close()
 
 
 def test_draft__page_loaded_again__is_back_until_it_is_saved(page: Page, alice: Person) -> None:

@@ -349,12 +349,11 @@ def test_journey__conflict_over_a_removed_version__compares_two_values(
 
 
 @pytest.mark.usefixtures("team")
+@pytest.mark.browser_context_args(java_script_enabled=False)
 def test_journey__no_javascript__edits_and_merges(
-    browser: Browser, server: LiveServer, alice: Person, errors: Errors
+    alice: Person, errors: Errors, page: Page
 ) -> None:
     errors.expected |= {409, 422}
-    context = open_context(browser, server, alice, java_script_enabled=False)
-    page = context.new_page()
     page.goto("/entry/edit/team/thread::t1")
     page.fill("#value", '{"goal": 7}')
     page.get_by_role("button", name="Save").click()
@@ -366,7 +365,6 @@ def test_journey__no_javascript__edits_and_merges(
     page.get_by_role("button", name="Save merged").click()
     expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
     assert value(alice) == {"goal": "theirs", "steps": ["mine"]}
-    context.close()
 
 
 @pytest.mark.usefixtures("team")

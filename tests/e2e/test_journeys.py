@@ -19,7 +19,7 @@ from state_admin.web import entry_list
 from tests.builders import Person, make_namespace, put
 from tests.web.stories import create_story
 
-from .conftest import Errors, open_context, press, take_held
+from .conftest import Errors, press, take_held
 from .pages import BIG
 
 
@@ -464,26 +464,19 @@ def test_code__copied__is_in_the_clipboard(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_narrow_window__menu__opens_and_navigates(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    context = open_context(browser, server, alice, viewport={"width": 360, "height": 740})
-    page = context.new_page()
+@pytest.mark.browser_context_args(viewport={"width": 360, "height": 740})
+def test_narrow_window__menu__opens_and_navigates(page: Page) -> None:
     page.goto("/")
     navigation = page.get_by_role("navigation", name="Main")
     expect(navigation).to_be_hidden()
     page.get_by_role("button", name="Menu").click()
     navigation.get_by_role("link", name="Namespaces").click()
     expect(page.get_by_role("heading", name="Namespaces", exact=True)).to_be_visible()
-    context.close()
 
 
 @pytest.mark.usefixtures("team")
-def test_without_javascript__read_filter_edit_delete__work(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    context = open_context(browser, server, alice, java_script_enabled=False)
-    page = context.new_page()
+@pytest.mark.browser_context_args(java_script_enabled=False)
+def test_without_javascript__read_filter_edit_delete__work(alice: Person, page: Page) -> None:
     page.goto("/state")
     page.get_by_role("button", name="Filter", exact=True).click()
     page.get_by_label("Key begins with").fill("thread::t1")
@@ -502,7 +495,6 @@ def test_without_javascript__read_filter_edit_delete__work(
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#entry")).to_contain_text("was deleted or has expired")
     assert value(alice) is None
-    context.close()
 
 
 @pytest.mark.usefixtures("team")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from state_admin.domain.access import Role
 from state_admin.models import Compaction, UserSession
@@ -38,7 +38,7 @@ from tests.project.conftest import folder, start
 from tests.project.running import Running
 from tests.streams.listening import web_on_this_database
 
-from .conftest import Errors, open_context, press
+from .conftest import Errors, press
 
 __all__ = ["folder", "start"]
 
@@ -95,16 +95,8 @@ def served(request: pytest.FixtureRequest, transactional_db: None) -> Served:
 
 
 @pytest.fixture
-def context(browser: Browser, served: Served, alice: Person) -> Iterator[BrowserContext]:
-    size: Any = {"width": 1280, "height": 800}
-    context = open_context(browser, served, alice, viewport=size)
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Page:
-    return context.new_page()
+def server(served: Served) -> Served:
+    return served
 
 
 @pytest.fixture
@@ -419,18 +411,14 @@ def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Perso
     assert news == [False]
 
 
-def test_without_script__reload_link__works(
-    browser: Browser, served: Served, alice: Person, erin: Person
-) -> None:
-    context = open_context(browser, served, alice, java_script_enabled=False)
-    page = context.new_page()
+@pytest.mark.browser_context_args(java_script_enabled=False)
+def test_without_script__reload_link__works(erin: Person, page: Page) -> None:
     page.goto("/changes?namespace=team")
     expect(page.locator("#live")).to_be_hidden()
     put(erin.actor, "team", "unseen", 1)
     page.get_by_role("link", name="Reload").click()
     expect(page).to_have_url(re.compile(r"/changes\?namespace=team$"))
     expect(page.locator("#change-table")).to_contain_text("team/unseen")
-    context.close()
 
 
 def test_audit__one_request__is_one_group_with_a_difference_in_place(

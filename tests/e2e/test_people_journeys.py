@@ -18,7 +18,7 @@ from tests.builders import Person, commit, make_person, make_run, make_thread, r
 from tests.web.stories import create_story
 from tests.web.test_inbox import ask, refund
 
-from .conftest import Errors, click, open_context, press
+from .conftest import Errors, click, press
 
 
 @pytest.fixture
@@ -161,11 +161,8 @@ def test_inbox__already_decided__shows_who_decided(page: Page, errors: Errors) -
 
 
 @pytest.mark.usefixtures("open_tickets")
-def test_inbox__without_javascript__can_decide(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    context = open_context(browser, server, alice, java_script_enabled=False)
-    page = context.new_page()
+@pytest.mark.browser_context_args(java_script_enabled=False)
+def test_inbox__without_javascript__can_decide(page: Page) -> None:
     page.goto("/inbox")
     first = page.locator("[data-ticket]").first
     first.get_by_label("no", exact=True).check()
@@ -177,7 +174,6 @@ def test_inbox__without_javascript__can_decide(
     page.locator("[data-ticket]").get_by_role("button", name="Refuse").click()
     expect(page.locator("main")).to_contain_text("No pending tickets")
     assert Run.objects.get().status == "running"
-    context.close()
 
 
 def test_stuck_run__opened_from_the_overview__is_resumed(page: Page, alice: Person) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.models import Compaction
@@ -14,7 +14,7 @@ from state_admin.web import namespace_edit
 from state_admin.web import retention as pages
 from tests.builders import Person, make_namespace, put
 
-from .conftest import Errors, open_context, take_held
+from .conftest import Errors, take_held
 
 ALL = "8 of 12 versions (8 B of 12 B) will be removed."
 
@@ -89,11 +89,8 @@ def test_rule__checked_and_saved__is_counted_in_the_form(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("large")
-def test_compact__without_javascript__counts_all_on_request(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    context = open_context(browser, server, alice, java_script_enabled=False)
-    page = context.new_page()
+@pytest.mark.browser_context_args(java_script_enabled=False)
+def test_compact__without_javascript__counts_all_on_request(page: Page) -> None:
     page.goto("/namespaces/notes")
     page.get_by_role("link", name="Remove old versions now…").click()
     expect(page.locator(".counting")).to_contain_text("2 of the first 3 versions")
@@ -101,4 +98,3 @@ def test_compact__without_javascript__counts_all_on_request(
     expect(page.get_by_text(ALL)).to_be_visible()
     page.get_by_role("button", name="Remove versions").click()
     expect(page.locator("[data-toast]")).to_contain_text("History compaction requested")
-    context.close()

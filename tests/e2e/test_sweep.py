@@ -17,7 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 from state_admin.web.addresses import thread_url
 from tests.builders import Person
 
-from .conftest import Errors, open_context, sign_in
+from .conftest import Errors, sign_in
 from .pages import ANONYMOUS_PAGES, EMPTY_PAGES, PAGES, fill
 
 pytestmark = pytest.mark.timeout(1800)  # more than a hundred pages in each
@@ -178,31 +178,26 @@ def submit_forms(
 
 
 @pytest.mark.parametrize("part", [0, 1], ids=["even", "odd"])  # one for each worker
+@pytest.mark.browser_context_args(reduced_motion="reduce")
 def test_pages__with_data__have_no_errors(
-    part: int, browser: Browser, server: LiveServer, alice: Person, errors: Errors
+    part: int, alice: Person, errors: Errors, context: BrowserContext
 ) -> None:
     fill(alice)
-    context = open_context(browser, server, alice, reduced_motion="reduce")
     assert sweep(context, errors, PAGES[part::2]) == []
-    context.close()
 
 
 @pytest.mark.exhaustive
+@pytest.mark.browser_context_args(reduced_motion="reduce")
 def test_pages__with_data_in_all_looks__have_no_errors(
-    browser: Browser, server: LiveServer, alice: Person, errors: Errors
+    alice: Person, errors: Errors, context: BrowserContext
 ) -> None:
     fill(alice)
-    context = open_context(browser, server, alice, reduced_motion="reduce")
     assert sweep(context, errors, PAGES, [ALL_LOOKS]) == []
-    context.close()
 
 
-def test_pages__of_a_narrow_window__align_their_columns(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
+@pytest.mark.browser_context_args(viewport=NARROW)
+def test_pages__of_a_narrow_window__align_their_columns(alice: Person, page: Page) -> None:
     fill(alice)
-    context = open_context(browser, server, alice, viewport=NARROW)
-    page = context.new_page()
 
     def edges(selector: str, edge: str = "left") -> set[int]:
         edge_of = f"each => Math.round(each.getBoundingClientRect().{edge})"
@@ -231,15 +226,11 @@ def test_pages__of_a_narrow_window__align_their_columns(
     expect(page.locator("#live")).to_have_text("live, every 10 s")
     clipped = "each => each.scrollWidth - each.clientWidth"
     assert page.locator(".search span").first.evaluate(clipped) == 0
-    context.close()
 
 
-def test_pages__without_data__have_no_errors(
-    browser: Browser, server: LiveServer, alice: Person, errors: Errors
-) -> None:
-    context = open_context(browser, server, alice, reduced_motion="reduce")
+@pytest.mark.browser_context_args(reduced_motion="reduce")
+def test_pages__without_data__have_no_errors(errors: Errors, context: BrowserContext) -> None:
     assert sweep(context, errors, EMPTY_PAGES, [ALL_LOOKS[:1]]) == []
-    context.close()
 
 
 def test_pages__anonymous__have_no_errors(
@@ -250,11 +241,10 @@ def test_pages__anonymous__have_no_errors(
     context.close()
 
 
+@pytest.mark.browser_context_args(reduced_motion="reduce")
 def test_forms__submitted__have_no_errors(
-    browser: Browser, server: LiveServer, alice: Person, errors: Errors
+    alice: Person, errors: Errors, context: BrowserContext
 ) -> None:
     fill(alice)
     errors.expected |= set(range(400, 500))
-    context = open_context(browser, server, alice, reduced_motion="reduce")
     assert submit_forms(context, alice, errors, PAGES) == []
-    context.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -159,23 +159,11 @@ class ByKeyboard(User):
 
 @pytest.fixture(params=[ByMouse, ByKeyboard])
 def user(request: pytest.FixtureRequest, page: Page) -> Iterator[User]:
-    """A user on the overview, who may not use more than BUDGET interactions."""
+    """A user, who may not use more than BUDGET interactions."""
     user: User = request.param(page)
     yield user
     request.node.user_properties.append((INTERACTIONS, user.interactions))
     assert 0 < user.interactions <= BUDGET
-
-
-@pytest.fixture
-def begin(user: User) -> Callable[[str], User]:
-    def begin(url: str = "/") -> User:
-        user.page.goto(url)
-        return user
-
-    return begin
-
-
-Begin = Callable[..., User]
 
 
 def value(person: Person, key: str) -> object:
@@ -199,9 +187,8 @@ def toast(page: Page) -> Locator:
 
 
 @pytest.mark.usefixtures("team")
-def test_entry__found_by_a_part_of_a_word__is_fixed(begin: Begin, alice: Person) -> None:
-    user = begin()
-    page = user.page
+def test_entry__found_by_a_part_of_a_word__is_fixed(user: User, page: Page, alice: Person) -> None:
+    page.goto("/")
     user.search("rder-77")
     user.choose_hit("order-77")
     user.choose(page.locator("[data-edit]"))
@@ -212,10 +199,11 @@ def test_entry__found_by_a_part_of_a_word__is_fixed(begin: Begin, alice: Person)
 
 
 @pytest.mark.usefixtures("team")
-def test_conflict__mine_chosen__is_saved(begin: Begin, alice: Person, errors: Errors) -> None:
+def test_conflict__mine_chosen__is_saved(
+    user: User, page: Page, alice: Person, errors: Errors
+) -> None:
     errors.expected.add(409)
-    user = begin("/entry/edit/team/order-77")
-    page = user.page
+    page.goto("/entry/edit/team/order-77")
     put(alice.actor, "team", "order-77", {"status": "theirs", "items": ["a", "b", "c"]})
     user.write('{"status": "mine", "items": ["a", "b"]}', page.locator(".cm-content"))
     user.save(page.get_by_role("button", name="Save"))
@@ -226,9 +214,8 @@ def test_conflict__mine_chosen__is_saved(begin: Begin, alice: Person, errors: Er
 
 
 @pytest.mark.usefixtures("story")
-def test_ticket__approved(begin: Begin) -> None:
-    user = begin()
-    page = user.page
+def test_ticket__approved(user: User, page: Page) -> None:
+    page.goto("/")
     user.go("i")
     ticket = page.locator("[data-ticket]")
     user.choose(ticket.get_by_label("yes"))
@@ -237,13 +224,12 @@ def test_ticket__approved(begin: Begin) -> None:
     assert Ticket.objects.get().status == "resumed"
 
 
-def test_stuck_run__unblocked_as_suggested(begin: Begin, alice: Person) -> None:
+def test_stuck_run__unblocked_as_suggested(user: User, page: Page, alice: Person) -> None:
     make_thread(alice.actor, "t2")
     make_run(alice.actor, "t2", "r2")
     silent_since = timezone.now() - timedelta(minutes=13)
     Run.objects.filter(public_id="r2").update(lease_expires_at=silent_since)
-    user = begin()
-    page = user.page
+    page.goto("/")
     user.go("r")
     user.choose(page.get_by_role("link", name="r2"))
     user.choose(page.locator("#run-now .banner a"))
@@ -255,9 +241,8 @@ def test_stuck_run__unblocked_as_suggested(begin: Begin, alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("story")
-def test_run__context_at_a_step__shows_what_changed(begin: Begin) -> None:
-    user = begin()
-    page = user.page
+def test_run__context_at_a_step__shows_what_changed(user: User, page: Page) -> None:
+    page.goto("/")
     user.go("r")
     user.choose(page.get_by_role("link", name="r1").first)
     user.choose(page.get_by_role("link", name="Context by step"))
@@ -266,11 +251,10 @@ def test_run__context_at_a_step__shows_what_changed(begin: Begin) -> None:
     expect(page.locator("main")).to_contain_text("plan")
 
 
-def test_thread__compacted__then_undone(begin: Begin, alice: Person) -> None:
+def test_thread__compacted__then_undone(user: User, page: Page, alice: Person) -> None:
     make_thread(alice.actor, "t1", title="Refund of order 9921")
     append(alice.actor, "t1", *conversation(8))
-    user = begin()
-    page = user.page
+    page.goto("/")
     user.go("t")
     user.choose(page.get_by_role("link", name="Refund of order 9921"))
     user.choose(page.locator("main .tabs").get_by_role("link", name="Compactions"))
@@ -283,9 +267,8 @@ def test_thread__compacted__then_undone(begin: Begin, alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("story")
-def test_thread__earlier_revision__is_restored(begin: Begin) -> None:
-    user = begin()
-    page = user.page
+def test_thread__earlier_revision__is_restored(user: User, page: Page) -> None:
+    page.goto("/")
     user.go("t")
     user.choose(page.get_by_role("link", name="Refund of order 9921"))
     user.choose(page.locator("main .tabs").get_by_role("link", name="State"))
@@ -296,9 +279,8 @@ def test_thread__earlier_revision__is_restored(begin: Begin) -> None:
 
 
 @pytest.mark.usefixtures("story")
-def test_thread__earlier_revision__is_forked(begin: Begin) -> None:
-    user = begin()
-    page = user.page
+def test_thread__earlier_revision__is_forked(user: User, page: Page) -> None:
+    page.goto("/")
     user.go("t")
     user.choose(page.get_by_role("link", name="Refund of order 9921"))
     user.choose(page.locator("main .tabs").get_by_role("link", name="State"))
@@ -310,12 +292,11 @@ def test_thread__earlier_revision__is_forked(begin: Begin) -> None:
     assert Thread.objects.forks_of("t1").count() == 1
 
 
-def test_entries__500_deleted__and_restored(begin: Begin, alice: Person) -> None:
+def test_entries__500_deleted__and_restored(user: User, page: Page, alice: Person) -> None:
     make_namespace(alice.actor, "bulk", default={})
     for number in range(500):
         put(alice.actor, "bulk", f"k{number}", number)
-    user = begin()
-    page = user.page
+    page.goto("/")
     user.go("s")
     user.choose(page.get_by_role("button", name="All matching"))
     user.choose(page.get_by_role("button", name="Delete…", exact=True))
@@ -327,9 +308,8 @@ def test_entries__500_deleted__and_restored(begin: Begin, alice: Person) -> None
     assert Entry.objects.filter(deleted=False).count() == 500
 
 
-def test_namespace__with_a_schema__gets_a_limited_token(begin: Begin) -> None:
-    user = begin()
-    page = user.page
+def test_namespace__with_a_schema__gets_a_limited_token(user: User, page: Page) -> None:
+    page.goto("/")
     user.go("n")
     user.choose(page.get_by_role("link", name="New namespace"))
     user.write('{"type": "object"}', page.locator(".cm-content").first)
@@ -341,9 +321,8 @@ def test_namespace__with_a_schema__gets_a_limited_token(begin: Begin) -> None:
     assert ApiToken.objects.get(name="orders").namespaces == ["orders"]
 
 
-def test_token__revoked(begin: Begin) -> None:
-    user = begin()
-    page = user.page
+def test_token__revoked(user: User, page: Page) -> None:
+    page.goto("/")
     user.search("tokens")
     user.choose_hit("Tokens")
     user.choose(page.get_by_role("link", name="Revoke"))
@@ -351,9 +330,8 @@ def test_token__revoked(begin: Begin) -> None:
     expect(page.locator("#tokens tbody")).to_contain_text("revoked")
 
 
-def test_member__invited(begin: Begin) -> None:
-    user = begin()
-    page = user.page
+def test_member__invited(user: User, page: Page) -> None:
+    page.goto("/")
     user.search("members")
     user.choose_hit("Members")
     user.choose(page.get_by_role("link", name="New member"))
@@ -363,10 +341,11 @@ def test_member__invited(begin: Begin) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_array__change_of_one_item__is_shown_and_blamed(begin: Begin, alice: Person) -> None:
+def test_array__change_of_one_item__is_shown_and_blamed(
+    user: User, page: Page, alice: Person
+) -> None:
     put(alice.actor, "team", "order-77", {"status": "parcel lost", "items": ["new", "a", "b"]})
-    user = begin()
-    page = user.page
+    page.goto("/")
     user.search("order-77")
     user.choose_hit("order-77")
     expect(page.locator("#changes")).to_contain_text("new")
@@ -381,9 +360,8 @@ def test_array__change_of_one_item__is_shown_and_blamed(begin: Begin, alice: Per
 
 
 @pytest.mark.usefixtures("story")
-def test_policy__changed__after_a_preview(begin: Begin, alice: Person) -> None:
-    user = begin()
-    page = user.page
+def test_policy__changed__after_a_preview(user: User, page: Page, alice: Person) -> None:
+    page.goto("/")
     user.search("policies")
     user.choose_hit("Compaction policies")
     user.choose(page.get_by_role("link", name="the workspace"))
@@ -396,14 +374,13 @@ def test_policy__changed__after_a_preview(begin: Begin, alice: Person) -> None:
     assert saved.effective.policy.autocompact_threshold == 20
 
 
-def test_failed_delivery__sent_again(begin: Begin, alice: Person) -> None:
+def test_failed_delivery__sent_again(user: User, page: Page, alice: Person) -> None:
     hook, _ = create_webhook(actor=alice.actor, name="billing", url="https://example.com/hook")
     delivery = WebhookDelivery.objects.create(
         webhook=hook, public_id="d1", change_xid=1, change_id=1, kind="entry.put", status="dead",
         body="{}", error="the receiver returned 500",
     )  # fmt: skip
-    user = begin()
-    page = user.page
+    page.goto("/")
     user.search("webhooks")
     user.choose_hit("Webhooks")
     user.choose(page.get_by_role("link", name="billing"))

@@ -15,19 +15,9 @@ from state_admin.services.webhooks import create_webhook
 from state_admin.web import members, paging, policies, tables, tokens
 from tests.builders import Person, make_person, make_token, raw
 from tests.web.test_list_filters import headings
-from tests.web.test_threads import page
+from tests.web.test_threads import page, walk
 
 NOW = datetime.now(UTC)
-
-
-def names(client: Client, path: str, field: str = "name") -> list[list[str]]:
-    """The names in a list, page by page."""
-    pages = []
-    while path:
-        body = client.get(path).json()
-        pages.append([item[field] for item in body["items"]])
-        path = body["next"]
-    return pages
 
 
 @pytest.fixture
@@ -63,7 +53,7 @@ def test_tokens__sorted__pages_have_each_token_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(tokens, "PAGE", size)
-    pages = names(admin, f"/tokens.json?sort={sort}", "id")
+    pages = walk(admin, f"/tokens.json?sort={sort}")
     assert [four.index(ApiToken.objects.get(pk=pk)) for each in pages for pk in each] == order
     assert {len(each) for each in pages[:-1]} == {size}
 
@@ -92,7 +82,7 @@ def test_tokens__filtered__contain_only_matches(
         strict=True,
     ):  # fmt: skip
         ApiToken.objects.filter(pk=token.pk).update(**changes)
-    assert names(admin, f"/tokens.json?{query}") == [found]
+    assert walk(admin, f"/tokens.json?{query}", "name") == [found]
     shown = page(admin, f"/tokens?{query}")
     assert len(re.findall(r"<a data-row", shown)) == len(found)
     assert ("No tokens match." in shown) == (not found)
@@ -102,7 +92,7 @@ def test_tokens__filtered__contain_only_matches(
 def test_tokens__beginning__finds_the_token(admin: Client, four: list[ApiToken]) -> None:
     token = four[0]
     for text in (token.beginning, f"ch_{token.lookup[:6]}", f"{token.beginning}…", token.lookup):
-        assert names(admin, f"/tokens.json?text={text}", "id") == [[str(token.pk)]]
+        assert walk(admin, f"/tokens.json?text={text}") == [[str(token.pk)]]
 
 
 @pytest.mark.parametrize("path", ["/tokens", "/tokens.json", "/members", "/members.json"])
@@ -129,7 +119,7 @@ def test_members__sorted__pages_have_each_member_once(
     for name in ("carl", "zoe", "anna"):
         make_person(name, "acme", Role.EDITOR)
     monkeypatch.setattr(members, "PAGE", 2)
-    pages = names(admin, f"/members.json?sort={sort}", "username")
+    pages = walk(admin, f"/members.json?sort={sort}", "username")
     assert pages == [order[:2], order[2:4], order[4:]]
     shown = page(admin, f"/members?sort={sort}")
     assert "5 members</span>" in shown
@@ -141,9 +131,9 @@ def test_members__sorted__pages_have_each_member_once(
 def test_members__filtered__contain_only_matches(admin: Client, bob: Person) -> None:
     make_person("Bobby", "acme", Role.EDITOR)
     make_person("bobo", "other", Role.EDITOR)
-    assert names(admin, "/members.json?text=BOB", "username") == [["bob", "Bobby"]]
-    assert names(admin, "/members.json?text=bob&role=viewer", "username") == [["bob"]]
-    assert names(admin, "/members.json?role=editor", "username") == [["Bobby"]]
+    assert walk(admin, "/members.json?text=BOB", "username") == [["bob", "Bobby"]]
+    assert walk(admin, "/members.json?text=bob&role=viewer", "username") == [["bob"]]
+    assert walk(admin, "/members.json?role=editor", "username") == [["Bobby"]]
     shown = page(admin, "/members?text=nobody")
     assert "No members match." in shown
     assert "0 members</span>" in shown
@@ -178,7 +168,7 @@ def test_webhooks__searched_and_sorted(
     query: str, found: str, admin: Client, alice: Person
 ) -> None:
     make_webhooks(alice)
-    assert names(admin, f"/webhooks.json?{query}") == [[*found]]
+    assert walk(admin, f"/webhooks.json?{query}", "name") == [[*found]]
     shown = page(admin, f"/webhooks?{query}")
     assert re.findall(r'<a data-row href="[^"]+">(.)</a>', shown) == [*found]
     assert ("No webhooks match." in shown) == (not found)
@@ -188,9 +178,9 @@ def test_webhooks__secret_part_of_a_url__cannot_be_found_by_a_viewer(
     admin: Client, viewer: Client, alice: Person
 ) -> None:
     make_webhooks(alice)
-    assert names(admin, "/webhooks.json?text=secret-b") == [["b"]]
-    assert names(viewer, "/webhooks.json?text=secret-b") == [[]]
-    assert names(viewer, "/webhooks.json?text=b.example") == [["b"]]
+    assert walk(admin, "/webhooks.json?text=secret-b", "name") == [["b"]]
+    assert walk(viewer, "/webhooks.json?text=secret-b", "name") == [[]]
+    assert walk(viewer, "/webhooks.json?text=b.example", "name") == [["b"]]
 
 
 def test_policies__searched_and_sorted(
@@ -200,11 +190,11 @@ def test_policies__searched_and_sorted(
         put_policy(
             actor=alice.actor, scope="agent", name=name, body=raw({"min_recent_messages": 3})
         )
-    assert names(admin, "/policies.json", "agent_id") == [[None, "clerk", "planner"]]
-    assert names(admin, "/policies.json?sort=-name", "agent_id") == [["planner", "clerk", None]]
-    assert names(admin, "/policies.json?sort=changed", "agent_id") == [["clerk", "planner", None]]
-    assert names(admin, "/policies.json?text=PLAN", "agent_id") == [["planner"]]
-    assert names(admin, "/policies.json?text=workspace", "agent_id") == [[None]]
+    assert walk(admin, "/policies.json", "agent_id") == [[None, "clerk", "planner"]]
+    assert walk(admin, "/policies.json?sort=-name", "agent_id") == [["planner", "clerk", None]]
+    assert walk(admin, "/policies.json?sort=changed", "agent_id") == [["clerk", "planner", None]]
+    assert walk(admin, "/policies.json?text=PLAN", "agent_id") == [["planner"]]
+    assert walk(admin, "/policies.json?text=workspace", "agent_id") == [[None]]
     assert "3 policies</span>" in page(admin, "/policies")
     assert "No agent with a policy of its own matches “x”" in page(admin, "/policies?text=x")
     monkeypatch.setattr(policies, "MOST", 2)

@@ -18,7 +18,7 @@ from state_admin.web import entry_list, entry_orders
 from state_admin.web.entry_orders import SORTS
 from tests.builders import Person, make_namespace, put
 from tests.web.test_list_filters import headings
-from tests.web.test_threads import htmx, page
+from tests.web.test_threads import htmx, page, walk
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 # Of each entry: versions, size, author and day of the last change, with ties.
@@ -46,16 +46,6 @@ def entries(alice: Person) -> None:
         )
 
 
-def walk(client: Client, path: str) -> list[list[str]]:
-    pages = []
-    while path:
-        answer = client.get(path)
-        assert answer.status_code == 200
-        pages.append([item["key"] for item in answer.json()["items"]])
-        path = answer.json()["next"]
-    return pages
-
-
 def ordered(column: int, *, descending: bool, keys: Any = FACTS) -> list[str]:
     """The keys by a fact and, among equal ones, by key."""
     return sorted(sorted(keys), key=lambda key: FACTS[key][column], reverse=descending)
@@ -71,7 +61,7 @@ def test_state__sorted__pages_have_each_entry_once_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(entry_list, "PAGE", size)
-    pages = walk(admin, f"/state.json?namespace=team&sort={sign}{sort}")
+    pages = walk(admin, f"/state.json?namespace=team&sort={sign}{sort}", "key")
     # sorted() keeps equal ones in order also if it is reversed, so this is ORDER BY … DESC, key.
     assert [key for each in pages for key in each] == ordered(column, descending=bool(sign))
     assert {len(each) for each in pages[:-1]} <= {size}
@@ -81,13 +71,13 @@ def test_state__sorted_and_filtered__only_matches_are_sorted(
     admin: Client, alice: Person, entries: None
 ) -> None:
     url = "/state.json?namespace=team&sort=-changed"
-    assert walk(admin, f"{url}&tag=vip") == [["e", "a", "b"]]
-    assert walk(admin, f"{url}&actor=alice") == [["d~\u2028 e", "b"]]
-    assert walk(admin, f"{url}&scope=thread") == [["thread::c"]]
-    assert walk(admin, f"{url}&until=2026-01-04T00:00") == [["thread::c", "b"]]
+    assert walk(admin, f"{url}&tag=vip", "key") == [["e", "a", "b"]]
+    assert walk(admin, f"{url}&actor=alice", "key") == [["d~\u2028 e", "b"]]
+    assert walk(admin, f"{url}&scope=thread", "key") == [["thread::c"]]
+    assert walk(admin, f"{url}&until=2026-01-04T00:00", "key") == [["thread::c", "b"]]
     delete_entry(actor=alice.actor, namespace="team", key="a")
-    assert walk(admin, f"{url}&show=deleted") == [["a"]]
-    assert "a" not in walk(admin, url)[0]
+    assert walk(admin, f"{url}&show=deleted", "key") == [["a"]]
+    assert "a" not in walk(admin, url, "key")[0]
 
 
 def test_state__more_entries_than_can_be_sorted__says_so_and_keeps_the_order_of_the_keys(
@@ -101,7 +91,9 @@ def test_state__more_entries_than_can_be_sorted__says_so_and_keeps_the_order_of_
     assert refused.status_code == 400
     assert "supports at most 4 entries" in refused.content.decode()
     assert admin.get("/state.csv?namespace=team&sort=-changed").status_code == 400
-    assert walk(admin, "/state.json?namespace=team&sort=-changed&scope=thread") == [["thread::c"]]
+    assert walk(admin, "/state.json?namespace=team&sort=-changed&scope=thread", "key") == [
+        ["thread::c"]
+    ]
     delete_entry(actor=alice.actor, namespace="team", key="a")
     shown = page(admin, "/state?namespace=team&sort=-changed")
     assert "including deleted ones" in shown, "deleted entries are read, too"
@@ -151,7 +143,7 @@ def test_state__sorted_by_a_member__has_numbers_then_texts_and_the_others_last(
             value = {} if fare == "absent" else [{"fare": 1}]
         put(alice.actor, "trips", key, value)
     monkeypatch.setattr(entry_list, "PAGE", size)
-    pages = walk(admin, f"/state.json?namespace=trips&sort={sign}/fare")
+    pages = walk(admin, f"/state.json?namespace=trips&sort={sign}/fare", "key")
     assert all(len(each) == size for each in pages[:-1])
     shown = [key for each in pages for key in each]
     ascending = list(FARES)

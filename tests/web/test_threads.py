@@ -71,13 +71,14 @@ def test_threads__by_prefix__are_paged_in_order_of_id(admin: Client, alice: Pers
     assert ids == [f"n{number:02}" for number in range(60)]
 
 
-def walk(client: Client, url: str) -> list[list[str]]:
-    """The ids of a list, page by page."""
+def walk(client: Client, url: str, field: str = "id") -> list[list[str]]:
+    """The ids of a list, or another field of its items, page by page."""
     pages = []
     while url:
-        answer = client.get(url).json()
-        pages.append([item["id"] for item in answer["items"]])
-        url = answer["next"]
+        answer = client.get(url)
+        assert answer.status_code == 200, url
+        pages.append([item[field] for item in answer.json()["items"]])
+        url = answer.json()["next"]
     return pages
 
 

@@ -55,6 +55,18 @@ def worker_pill(state: str) -> SafeString:
     return pill({"running": "done", "starting": "waiting"}.get(state, "failed"), "worker")
 
 
+@register.simple_block_tag
+def scroll_table(content: str, label: str, classes: str = "") -> SafeString:
+    """The table with the parts in the block. If it is wider than its place, it is scrolled, also with the
+    keyboard: `{% scroll_table "Queues" %}<thead>…</tbody>{% endscroll_table %}`."""
+    return format_html(
+        '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table{}>{}</table></div>',
+        label,
+        format_html(' class="{}"', classes) if classes else "",
+        content,
+    )
+
+
 @register.filter
 def when(moment: datetime | None) -> SafeString | str:
     """ "2 minutes ago", updated by the browser; the exact time on hover and without JavaScript."""

@@ -31,14 +31,6 @@ ENTRY_CHOICES = (
 
 
 @dataclass(frozen=True)
-class Check:
-    """A check box of a confirmation, which is not checked at first."""
-
-    name: str
-    label: str
-
-
-@dataclass(frozen=True)
 class Input:
     """An input of a confirmation."""
 
@@ -84,7 +76,8 @@ class Confirm:
     choices_name: str = ""
     choices_label: str = ""
     choices: Sequence[Choice] = ()
-    checks: Sequence[Check] = ()
+    # Names and labels of check boxes, which are not checked at first.
+    checks: Sequence[tuple[str, str]] = ()
     inputs: Sequence[Input] = ()
     kind: str = "danger"
     download: bool = False

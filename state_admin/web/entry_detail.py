@@ -59,16 +59,6 @@ _TABS = {
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A version in the chart of sizes: SVG attributes."""
-
-    x: int
-    y: float
-    height: float
-    now: bool
-
-
-@dataclass(frozen=True)
 class EntryPage:
     """An entry and what the page of it depends on. `past`: the number of the requested old version,
     else 0. `entry`: that version, else the current one. `recent`: its last versions, newest first,
@@ -110,17 +100,6 @@ class EntryPage:
         last, before = self.recent[:2]
         deletes = last.operation == Operation.DELETE and before.version == last.version - 1
         return last.version if deletes else 0
-
-
-@dataclass(frozen=True)
-class HistoryRow:
-    """A version in the history. `compare_url` compares it with `before`, the version before it;
-    None and "" if none is stored. `restore_url` is "" if it cannot be restored."""
-
-    revision: Any  # EntryRevision with has_value
-    before: int | None
-    compare_url: str
-    restore_url: str
 
 
 @entry_page(replica=True)
@@ -307,8 +286,9 @@ def _before(request: Request) -> int:
 def _whole_history(
     request: Request, namespace: str, key: str, before: int, current: int | None
 ) -> dict[str, Any]:
-    """A page of the history. `current`: the version that a restore would not change, None if the
-    actor cannot restore."""
+    """A page of the history: of each version the version before it and the URLs that compare the two
+    and that restore it; None and "" if none is stored, or if it cannot be restored. `current`: the
+    version that a restore would not change, None if the actor cannot restore."""
 
     def url(place: int) -> str:
         return entry_url(namespace, key, tab="history", before=place)
@@ -323,7 +303,7 @@ def _whole_history(
         version = revision.version
         restorable = current not in (None, version) and revision.has_value
         history.append(
-            HistoryRow(
+            (
                 revision,
                 earlier,
                 _compare_url(request, namespace, key, f"{earlier}..{version}") if earlier else "",
@@ -383,18 +363,15 @@ def _tabs(namespace: str, key: str, past: int) -> list[tuple[str, str, str]]:
     ]
 
 
-def _bars(recent: Sequence[EntryRevision]) -> list[Bar]:
-    """The sizes of the last versions, oldest first, in a chart 10 units wide per version and 30
-    high."""
+def _bars(recent: Sequence[EntryRevision]) -> list[tuple[int, float, float]]:
+    """The sizes of the last versions, oldest first, as x, y and height of a bar in a chart 10 units wide
+    per version and 30 high."""
     rows = list(reversed(recent))
     largest = max((row.size_bytes for row in rows), default=0)
     if len(rows) < 2 or not largest:
         return []
     heights = [max(2.0, round(30 * row.size_bytes / largest, 1)) for row in rows]
-    return [
-        Bar(10 * index, 30 - height, height, index == len(rows) - 1)
-        for index, height in enumerate(heights)
-    ]
+    return [(10 * index, 30 - height, height) for index, height in enumerate(heights)]
 
 
 def _snippets(now: EntryView) -> list[tuple[str, str]]:

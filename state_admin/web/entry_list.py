@@ -242,6 +242,7 @@ def entry_list(request: Request) -> HttpResponseBase:
         else lambda sort: filters.url(sort=sort, after=""),
         searched=bool(filters.text),
     )
+    leaves, more_leaves_url = _leaves(request.actor, filters)
     menu = filters.menu()
     inside = star_words(filters.text)
     root = reverse("web:entry-list")  # the tree has 200 links: the URL is reversed once
@@ -270,7 +271,8 @@ def entry_list(request: Request) -> HttpResponseBase:
             "window": _WINDOW,
             "refusal": refusal,
             "inside_url": filters.url(text=inside, after="") if inside != filters.text else "",
-            "leaves": _leaves(request.actor, filters),
+            "leaves": leaves,
+            "more_leaves_url": more_leaves_url,
             "tree": [
                 (each, with_query(root, namespace=each.name, **kept)) for each in tree[:_TREE]
             ],
@@ -480,19 +482,11 @@ def _line(entry: Entry) -> EntryLine:
     return EntryLine._make(getattr(entry, name) for name in EntryLine._fields)._replace(value=None)
 
 
-@dataclass(frozen=True)
-class KeyPage:
-    """The first keys below the selected scope, without the scope's prefix, and the URL of the next
-    ones, "" if there are none."""
-
-    keys: list[tuple[str, str]]
-    more_url: str
-
-
-def _leaves(actor: Actor, filters: EntryListFilters) -> KeyPage | None:
-    """The keys below the selected scope. None if no namespace and scope are selected."""
+def _leaves(actor: Actor, filters: EntryListFilters) -> tuple[list[tuple[str, str]], str]:
+    """The first keys below the selected scope, each also without the scope's prefix, and the URL of the
+    next ones, "" if there are none. No keys if no namespace and scope are selected."""
     if not (filters.namespace and filters.scope):
-        return None
+        return [], ""
     kind = ScopeKind(filters.scope)
     query = EntryFilter(namespace=filters.namespace, scope=kind)
     lines = entry_page(actor, query, limit=_LEAVES + 1)
@@ -502,7 +496,7 @@ def _leaves(actor: Actor, filters: EntryListFilters) -> KeyPage | None:
         last = lines[_LEAVES - 1]
         filters_of_scope = EntryListFilters(namespace=filters.namespace, scope=filters.scope)
         more_url = filters_of_scope.url(after=f"{last.namespace_name}/{last.key}")
-    return KeyPage(leaves, more_url)
+    return leaves, more_url
 
 
 def is_valid(actor: Actor, line: EntryLine) -> bool:

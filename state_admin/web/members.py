@@ -28,7 +28,7 @@ from state_admin.services.tokens import tokens_of_user
 from state_admin.templatetags.ui import plural
 
 from .actors import FORM, POST, page
-from .confirm import PREVIEW, Check, Confirm, ask, reason_of
+from .confirm import PREVIEW, Confirm, ask, reason_of
 from .creation import Creation, created_once, show_form
 from .entry_undo import REFUSED
 from .errors import sentences_of
@@ -206,7 +206,7 @@ def remove(request: Request, member_id: int) -> HttpResponse:
         else "",
         names=[f"{token.name}, {token.beginning}…" for token in tokens],
         total=total,
-        checks=[Check("revoke_tokens", f"Also revoke {plural(total, 'API token,API tokens')}")]
+        checks=[("revoke_tokens", f"Also revoke {plural(total, 'API token,API tokens')}")]
         if tokens
         else [],
     )

@@ -339,26 +339,19 @@ class EffectLine:
         )
 
 
-@dataclass(frozen=True)
-class PolicyPreview:
-    """What the values in the form would do, or why they cannot be saved."""
-
-    errors: list[str]
-    lines: list[EffectLine]
-
-
-def _preview(actor: Actor, view: PolicyView, form: PolicyForm) -> PolicyPreview:
+def _preview(actor: Actor, view: PolicyView, form: PolicyForm) -> dict[str, list[Any]]:
+    """What the values in the form would do (`lines`), or why they cannot be saved (`errors`)."""
     if not form.is_valid():
         errors = [
             f"{form[name].label}: {' '.join(map(str, each))}" for name, each in form.errors.items()
         ]
-        return PolicyPreview(errors, [])
+        return {"errors": errors}
     body = values.read(values.dump(form.body()))
     try:
         effects = preview_policy(actor=actor, scope=view.scope, name=view.name, body=body)
     except Invalid as problem:
-        return PolicyPreview([str(each["message"]) for each in problem.data["errors"]], [])
-    return PolicyPreview([], list(map(EffectLine.of, effects)))
+        return {"errors": [each["message"] for each in problem.data["errors"]]}
+    return {"lines": list(map(EffectLine.of, effects))}
 
 
 def _describe_time(thread: Thread, preview: Preview) -> str:
@@ -484,7 +477,7 @@ def _show(
     form: PolicyForm,
     status: int = 200,
     removal: Removal | None = None,
-    preview: PolicyPreview | None = None,
+    preview: dict[str, list[Any]] | None = None,
 ) -> HttpResponse:
     may_change = request.actor.may(policies.role_of(view.scope))
     context: dict[str, Any] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -58,14 +57,6 @@ _STATES = {
 _REPEATABLE = (DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.FAILED)
 
 
-@dataclass(frozen=True)
-class DeliveryRow:
-    delivery: WebhookDelivery
-    state: str
-    event: Any
-    can_replay: bool
-
-
 def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
     """The context of the list."""
     args = [hook.public_id]
@@ -88,9 +79,10 @@ def _find(
     return _TABLE.page(request, rows, PAGE, reverse(name, args=[hook.public_id]), filters)
 
 
-def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
+def _row(request: Request, row: WebhookDelivery) -> tuple[WebhookDelivery, str, Any, bool]:
+    """The delivery, its colour, its event, and whether it can be replayed."""
     can = request.actor.may(Role.ADMIN) and not row.test and row.status in _REPEATABLE
-    return DeliveryRow(row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can)
+    return row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can
 
 
 def _items(request: Request, name: str, webhook_id: str) -> tuple[list[contract.Delivery], str]:

@@ -152,19 +152,11 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A step or an event in a waterfall. `reached`: the first step that had it, one more than the
-    last step if none did."""
-
-    row: Step | Event
-    reached: int
-
-
-@dataclass(frozen=True)
 class Waterfall:
-    """The steps around one of them in short, with the events between them, oldest first."""
+    """The steps around one of them in short, with the events between them, oldest first, and for each
+    the first step that had it, one more than the last step if none did."""
 
-    marks: list[Mark]
+    rows: list[tuple[Step | Event, int]]
     step: Step
     failures: list[Step]
     first: int
@@ -252,18 +244,18 @@ def read_waterfall(actor: Actor, run: Run, revision: int) -> Waterfall:
     rest = (each for each in steps if each is not step)
     _fill(run, [step, *rest], prices_of(actor, run.agent_id))
     reached = steps[-1].number + 1
-    marks = []
-    rows: list[Step | Event] = sorted((*steps, *events), key=_order)
-    for row in reversed(rows):
+    found: list[Step | Event] = sorted((*steps, *events), key=_order)
+    rows: list[tuple[Step | Event, int]] = []
+    for row in reversed(found):
         reached = row.number if isinstance(row, Step) else reached
-        marks.append(Mark(row, reached))
+        rows.append((row, reached))
     first_step, last_step = steps[0].number, steps[-1].number
 
     def url(number: int) -> str:
         return run_action_url("knowledge", run.public_id, step=number)
 
     return Waterfall(
-        marks=marks[::-1],
+        rows=rows[::-1],
         step=step,
         failures=[each for each in steps if each.failed],
         first=first_step,

@@ -107,18 +107,8 @@ def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) 
         namespaces=tuple(token.namespaces),
         thread_prefixes=tuple(token.thread_prefixes),
     )
-    reasons: list[str] = []
-    live = ApiToken.objects.live().filter(pk=token.pk).exists()
-    if token.revoked_at is not None:
-        reasons.append("the token was revoked")
-    elif not live:
-        reasons.append("the token has expired")
-    elif token.rotated_at is not None:
-        reasons.append("the token was rotated and stays valid until its overlap ends")
-    else:
-        reasons.append("the token is active")
-    reasons.append(f"its role is {role.value}: {_WORDS[role]}")
-    sees = live
+    reasons = [_STATES[token.state], f"its role is {role.value}: {_WORDS[role]}"]
+    sees = token.state in ("live", "rotated")
     if namespace:
         within = caller.sees_namespace(namespace)
         sees = sees and within
@@ -152,6 +142,13 @@ def _explain_user(actor: Actor, username: str) -> Explanation:
     return _verdict(username, role, member.user.is_active, reasons)
 
 
+# By the state of a token (TokenQuerySet.with_state).
+_STATES = {
+    "revoked": "the token was revoked",
+    "expired": "the token has expired",
+    "rotated": "the token was rotated and stays valid until its overlap ends",
+    "live": "the token is active",
+}
 _WORDS = {
     Role.VIEWER: "it reads",
     Role.EDITOR: "it reads and writes state, threads, runs and decisions",

@@ -248,12 +248,8 @@ def register_namespace(
         changed, renewed = bool(fields), not set(_VERSIONED).isdisjoint(fields)
         revived = namespace.unregistered_at is not None
         detail = _describe_change(namespace, content, fields) if changed else {}
-        if changed:
-            for column, value in content.items():
-                setattr(namespace, column, value)
-            namespace.schema_version += renewed
+        namespace.schema_version += renewed
         if changed or revived:
-            namespace.unregistered_at = None
             Namespace.objects.filter(pk=namespace.pk).update(
                 **content,
                 schema_version=namespace.schema_version,

@@ -78,15 +78,15 @@ def change_entries(
     for each in seen:
         namespace = namespaces.get(each.namespace)
         if namespace is None:
-            skipped.append(SkippedEntry(each.namespace, each.key, "the entry no longer exists"))
+            why = "the entry no longer exists"
         elif config.kind_of(each.namespace):
-            skipped.append(SkippedEntry(each.namespace, each.key, "its namespace is reserved"))
+            why = "its namespace is reserved"
         elif namespace.unregistered_at and action != "delete":
-            skipped.append(
-                SkippedEntry(each.namespace, each.key, "its namespace is not registered")
-            )
+            why = "its namespace is not registered"
         else:
             pending[namespace.pk, each.key] = each
+            continue
+        skipped.append(SkippedEntry(each.namespace, each.key, why))
     operation = Operation.DELETE if action == "delete" else Operation.PATCH
     reason = reason or _DEFAULT_REASON.get(action, "").format(tag)
     rows = [(*address, each.version, each.expires_at) for address, each in pending.items()]

@@ -38,12 +38,8 @@ class Rotation:
 
 def find_live_record(workspace_id: int, kind: Kind, identity: str) -> Entry:
     """The entry of a record. Raises NotFound."""
-    row = (
-        Entry.objects.filter(namespace__workspace_id=workspace_id)
-        .filter(namespace__name=kind.namespace, key=identity)
-        .live()
-        .first()
-    )
+    rows = Entry.objects.filter(namespace__workspace_id=workspace_id)
+    row = rows.filter(namespace__name=kind.namespace, key=identity).live().first()
     if row is None:
         raise NotFound(f"config not found: {kind}/{identity}")
     return row

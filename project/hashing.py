@@ -7,9 +7,9 @@ confirmation of an action.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
-import heapq
 import os
 import sys
 import threading
@@ -69,12 +69,9 @@ class HashingQueue:
         with self._changed:
             self._count += 1
             job = _Job(rank, self._count, work)
-            heapq.heappush(self._waiting, job)
+            bisect.insort(self._waiting, job)
             if len(self._waiting) > self._most_waiting:
-                last = max(self._waiting)
-                self._waiting.remove(last)
-                heapq.heapify(self._waiting)
-                last.result.set_exception(Busy())
+                self._waiting.pop().result.set_exception(Busy())
             if self._thread is None:  # not earlier: the web server forks before its first request
                 self._thread = threading.Thread(target=self._work, name="hashing", daemon=True)
                 self._thread.start()
@@ -89,7 +86,7 @@ class HashingQueue:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting)
-                job = heapq.heappop(self._waiting)
+                job = self._waiting.pop(0)
             try:
                 job.result.set_result(job.work())
             except BaseException as error:

@@ -22,25 +22,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("workspace", help="the name of the workspace")
         what = parser.add_mutually_exclusive_group()
-        what.add_argument(
-            "--expect", action="store_true", help="in the target: prepare the move to this cell"
-        )
-        what.add_argument("--status", action="store_true", help="print the state of both sides")
-        what.add_argument(
-            "--resume",
-            action="store_true",
-            help="continue an interrupted move, but do not begin one",
-        )
-        what.add_argument(
-            "--undo",
-            action="store_true",
-            help="let the source accept writes again, unless the target has accepted one",
-        )
-        what.add_argument(
-            "--forget",
-            action="store_true",
-            help="delete the rows in the source after the move; you cannot undo it afterwards",
-        )
+        for option, text in {
+            "--expect": "in the target: prepare the move to this cell",
+            "--status": "print the state of both sides",
+            "--resume": "continue an interrupted move, but do not begin one",
+            "--undo": "let the source accept writes again, unless the target has accepted one",
+            "--forget": "delete the rows in the source after the move; you cannot undo it afterwards",
+        }.items():
+            what.add_argument(option, action="store_true", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

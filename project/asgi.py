@@ -19,7 +19,7 @@ from django.http import HttpRequest
 from project import log_context, tracing
 from project.bodies import Headers, Limits
 from project.bridge import Bridge, Stream
-from project.channel import Message, Receive, Send, send_answer
+from project.channel import Message, Receive, Send, headers_of, send_answer
 from project.lane import Lane, finish
 from project.postgres.aio import connect
 from project.postgres.sessions import Sessions
@@ -105,7 +105,7 @@ async def answer_liveness(scope: Message, receive: Receive, send: Send) -> None:
     request.method = scope["method"]
     response = healthz(request)
     given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
-    headers = [(name.lower().encode(), text.encode()) for name, text in response.items()]
+    headers = headers_of(response.headers)
     request_id = log_context.choose_request_id(given)
     await send_answer(finish(response.status_code, headers, response.content, request_id), send)
 

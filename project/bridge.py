@@ -25,7 +25,7 @@ from django.http import HttpRequest
 
 from project import log_context, tracing
 from project.bodies import Bodies, Body, Identify, Limits
-from project.channel import Answer, Channel, Message, OnLoop, Receive, Send, send_answer
+from project.channel import Answer, Channel, Message, OnLoop, Receive, Send, headers_of, send_answer
 from project.exchange import Application, Exchange
 from project.paths import RAW_PATH
 from project.threads import RequestKind, Threads, request_kind_of
@@ -234,7 +234,7 @@ class Bridge:
             body.release()
             await body.discard()
         answer = render_refusal(problem)
-        request_id = dict(answer.start["headers"])[b"x-request-id"].decode()
+        request_id = dict(answer.headers)[b"x-request-id"].decode()
         self._log_refusal(problem, request_id)
         await send_answer(answer, send)
 
@@ -265,7 +265,7 @@ class Bridge:
         """Continue a response on the event loop, where it needs no thread while it waits."""
         self._check_channels()
         # Each request has a context of its own on the event loop.
-        request_id = dict(first.start["headers"]).get(b"x-request-id", b"")
+        request_id = dict(first.headers).get(b"x-request-id", b"")
         log_context.begin(request_id=request_id.decode())
 
         async def ask(extra: Mapping[str, Any]) -> Answer:
@@ -364,12 +364,7 @@ def render_refusal(problem: Problem) -> Answer:
         "X-Request-ID": request.META["REQUEST_ID"],
         "Connection": "close",
     }
-    start = {
-        "type": "http.response.start",
-        "status": response.status_code,
-        "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
-    }
-    return Answer(start, response.content)
+    return Answer(response.status_code, headers_of(headers), response.content)
 
 
 async def _receive_nothing(*_: Any) -> Any:

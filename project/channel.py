@@ -18,6 +18,7 @@ from project.threads import Threads
 
 log = structlog.get_logger(__name__)
 
+Header = tuple[bytes, bytes]
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -37,17 +38,27 @@ OnLoop = Callable[["Channel", "Answer"], Awaitable[None]]
 class Answer:
     """A complete response of Django."""
 
-    start: Message
+    status: int
+    headers: list[Header]
     body: bytes
     on_loop: OnLoop | None = None
+
+    def start(self) -> Message:
+        """The message that begins it."""
+        return {"type": "http.response.start", "status": self.status, "headers": self.headers}
+
+
+def headers_of(headers: Mapping[str, str]) -> list[Header]:
+    """As ASGI sends them."""
+    return [(name.lower().encode(), text.encode()) for name, text in headers.items()]
 
 
 async def send_answer(answer: Answer, send: Send) -> None:
     """Send a complete response. Without its length, the server would send it in chunks."""
-    headers = answer.start["headers"]
-    if answer.start["status"] not in _BODILESS and all(n != b"content-length" for n, _ in headers):
+    headers = answer.headers
+    if answer.status not in _BODILESS and all(n != b"content-length" for n, _ in headers):
         headers.append((b"content-length", b"%d" % len(answer.body)))
-    await send(answer.start)
+    await send(answer.start())
     await send({"type": "http.response.body", "body": answer.body})
 
 
@@ -88,8 +99,7 @@ class Channel:
         except Exception as error:
             log.exception("channel.failed", error=type(error).__name__)
             if not self.started:
-                start = {"type": "http.response.start", "status": 500, "headers": []}
-                await self.answer(Answer(start, b""))
+                await self.answer(Answer(500, [], b""))
         finally:
             watcher.cancel()
             self._next_check.cancel()
@@ -141,7 +151,7 @@ class Channel:
         is room for the next part; TimeoutError if the client does not read for a minute."""
         if not self.started:
             self.started = True
-            await self._put(self._first.start)
+            await self._put(self._first.start())
         await self._put({"type": "http.response.body", "body": part, "more_body": True})
 
     async def finish(self) -> None:

@@ -197,8 +197,8 @@ class ClientConnection(HttpToolsProtocol):
 
     def _render_refusal(self) -> bytes:
         answer = self._refuse(self._fault)
-        lines = [b"%s: %s\r\n" % header for header in answer.start["headers"]]
-        return b"".join([STATUS_LINE[answer.start["status"]], *lines, b"\r\n", answer.body])
+        lines = [b"%s: %s\r\n" % header for header in answer.headers]
+        return b"".join([STATUS_LINE[answer.status], *lines, b"\r\n", answer.body])
 
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection, unless the client is still reading the last response."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from project.channel import STALLED_SECONDS, Answer, Message, Receive, Send
+from project.channel import STALLED_SECONDS, Answer, Receive, Send
 from project.threads import Threads, request_kind_of
 
 log = structlog.get_logger(__name__)
@@ -43,8 +43,7 @@ class Exchange:
             self._ask()
         except BaseException as error:
             log.exception("bridge.failed", error=type(error).__name__)
-            start = {"type": "http.response.start", "status": 500, "headers": []}
-            self._finish(Answer(start, b""))
+            self._finish(Answer(500, [], b""))
 
     def _finish(self, answer: Answer | None) -> None:
         def settle() -> None:
@@ -54,35 +53,34 @@ class Exchange:
         self.loop.call_soon_threadsafe(settle)
 
     def _ask(self) -> None:
-        start: Message = {"type": "http.response.start"}
-
-        def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> None:
-            start["status"] = int(status[:3])
-            start["headers"] = [
-                (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
-            ]
-
-        response: Any = self.application(self.environ, start_response)
+        response: Any = self.application(self.environ, self._start_response)
         try:
             if getattr(response, "streaming", True):
-                self._stream(start, response)
+                self._stream(response)
             else:
                 on_loop = getattr(response, "on_loop", None)
-                self._finish(Answer(start, response.content, on_loop))
+                self._finish(Answer(self._status, self._headers, response.content, on_loop))
         finally:
             close = getattr(response, "close", None)
             if close is not None:
                 close()
 
-    def _stream(self, start: Message, response: Any) -> None:
+    def _start_response(self, status: str, headers: list[tuple[str, str]], *_: Any) -> None:
+        self._status = int(status[:3])
+        self._headers = [
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
+        ]
+
+    def _stream(self, response: Any) -> None:
         chunks = _chunks(response)
         first = next(chunks, b"")
         second = next(chunks, None) if len(first) < _CHUNK else b""
+        answer = Answer(self._status, self._headers, first)
         if second is None:
-            return self._finish(Answer(start, first))
+            return self._finish(answer)
         self.threads.lend()
         self._wait(self._watch())
-        self._wait(self.send(start))
+        self._wait(self.send(answer.start()))
         for chunk in (first, second):
             self._put(chunk)
         for chunk in chunks:

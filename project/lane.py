@@ -24,7 +24,7 @@ from django.utils.encoding import escape_uri_path
 from django.views import View
 
 from project import log_context, tracing
-from project.channel import Answer
+from project.channel import Answer, Header, headers_of
 from project.failures import describe_error
 from project.hosts import is_served
 from project.joining import Joiner
@@ -66,7 +66,6 @@ log = structlog.get_logger(__name__)
 
 Address = tuple[str, str]
 Environ = dict[str, Any]
-Header = tuple[bytes, bytes]
 # What a group returns for a call that writes.
 Written = StoredResponse | Exception
 C = TypeVar("C", WriteCall | BatchWrite, CommitCall)
@@ -185,7 +184,7 @@ class Lane:
             await _ask_twice(self._positions, client)
         except Exception as error:
             log.warning("write_position.not_recorded", error=describe_error(error))
-            if answer.start["status"] < 500:
+            if answer.status < 500:
                 allow = _ALLOW[take.__name__]
                 return _show_error(replicas.unrecorded(), environ, request_id, allow)
         return answer
@@ -360,13 +359,13 @@ def _show(
     response: StoredResponse, request_id: str, allow: Header, left: Allowance | None = None
 ) -> Answer:
     """The response as rest/bodies.py writes it."""
-    headers = [(name.lower().encode(), text.encode()) for name, text in response.headers.items()]
+    headers = headers_of(response.headers)
     at = 1 if "Content-Type" in response.headers else 0
     headers.insert(at, (b"cache-control", b"no-store"))
     headers.append(allow)
     if left is not None:
         limits = rate_limit_headers(left.limit, left.remaining, left.reset)
-        headers += [(name.lower().encode(), text.encode()) for name, text in limits.items()]
+        headers += headers_of(limits)
     return finish(response.status, headers, response.body, request_id)
 
 
@@ -375,8 +374,8 @@ def _show_error(error: Exception, environ: Environ, request_id: str, allow: Head
     request = HttpRequest()
     request.META = {**environ, "REQUEST_ID": request_id}
     response = answer_error(error, request)
-    headers = [(name.lower().encode(), text.encode()) for name, text in response.headers.items()]
-    return finish(response.status_code, [*headers, allow], response.content, request_id)
+    headers = [*headers_of(response.headers), allow]
+    return finish(response.status_code, headers, response.content, request_id)
 
 
 def finish(status: int, headers: list[Header], body: bytes, request_id: str) -> Answer:
@@ -384,4 +383,4 @@ def finish(status: int, headers: list[Header], body: bytes, request_id: str) -> 
     if settings.CORS_ALLOWED_ORIGINS:
         headers.append((b"vary", b"origin"))
     headers += [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
-    return Answer({"type": "http.response.start", "status": status, "headers": headers}, body)
+    return Answer(status, headers, body)

@@ -120,7 +120,7 @@ def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tupl
 
 def result_of(tool: Tool, answer: Answer) -> CallToolResult:
     """The tool's result: the response of the API, or its problem document as an error."""
-    body, status = answer.body, answer.start["status"]
+    body, status = answer.body, answer.status
     if status == HTTPStatus.NOT_FOUND:
         return _failed(json.dumps(_advised(tool, json.loads(body)), ensure_ascii=False))
     if status >= HTTPStatus.BAD_REQUEST:

@@ -119,10 +119,10 @@ def read_request(uri: str, caller: Caller) -> Message:
 
 def read_result(uri: str, answer: Answer) -> ReadResourceResult:
     """The response of the API as the contents of the resource."""
-    if answer.start["status"] == 404:
+    if answer.status == 404:
         raise _absent(uri)
     raw = values.read(answer.body)
-    if answer.start["status"] >= 400:
+    if answer.status >= 400:
         problem: Any = raw.value
         raise MCPError(INTERNAL_ERROR, problem["detail"], problem)
     parts = values.members(raw)

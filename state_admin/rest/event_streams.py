@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 import django.db
 
-from project.channel import Answer, Channel
+from project.channel import Answer, Channel, headers_of
 from state_admin.services.errors import Problem, Unavailable
 from state_admin.services.listeners import Listener, OpenStreams
 from state_admin.streams.hub import FeedUnavailable
@@ -58,8 +57,6 @@ def continue_stream(view: Endpoint, response: Response, stream: Stream) -> None:
 def _instead(answer: Answer, response: Any) -> Answer:
     """`answer` with status and body of `response` (a response of Django), and with the headers of
     both."""
-    headers = {name.lower().encode(): text.encode() for name, text in response.items()}
-    headers = {**dict(answer.start["headers"]), **headers}
+    headers = dict([*answer.headers, *headers_of(response.headers)])
     headers[b"content-length"] = str(len(response.content)).encode()
-    start = {**answer.start, "status": response.status_code, "headers": [*headers.items()]}
-    return replace(answer, start=start, body=response.content, on_loop=None)
+    return Answer(response.status_code, [*headers.items()], response.content)

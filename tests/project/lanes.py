@@ -19,7 +19,7 @@ from hypothesis import settings as hypothesis_settings
 from project import lane
 from project.bodies import Limits
 from project.bridge import Bridge
-from project.channel import Answer
+from project.channel import Answer, headers_of
 from project.lane import Lane
 from project.wsgi import application as django
 from state_admin.domain.access import Role
@@ -150,14 +150,10 @@ BRIDGE = Bridge(
 
 
 def ask_django(environ: dict[str, Any]) -> Answer:
-    start: dict[str, Any] = {"type": "http.response.start"}
-
-    def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> None:
-        start["status"] = int(status[:3])
-        start["headers"] = [(name.lower().encode(), value.encode()) for name, value in headers]
-
-    response: Any = django(environ, start_response)
-    return Answer(start, response.content)
+    start: list[Any] = []
+    response: Any = django(environ, lambda *given: start.extend(given))
+    status, headers = start
+    return Answer(int(status[:3]), headers_of(dict(headers)), response.content)
 
 
 @pytest.fixture(scope="module")
@@ -198,8 +194,8 @@ _TIME = re.compile(rb'"\d{4}-\d\d-\d\dT[\d:.]+Z"')
 
 
 def shown(answer: Answer) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    headers = [each for each in answer.start["headers"] if each[0] != b"content-length"]
-    return answer.start["status"], headers, _TIME.sub(b'"TIME"', answer.body)
+    headers = [each for each in answer.headers if each[0] != b"content-length"]
+    return answer.status, headers, _TIME.sub(b'"TIME"', answer.body)
 
 
 ROWS = {

@@ -424,8 +424,8 @@ def test_ask__by_a_native_application__django_answers_in_a_thread():
 
     answer = run(bridge.ask({**REQUEST, "method": "POST"}, b"body"))
 
-    assert (answer.start["status"], answer.body) == (201, b"body")
-    assert (b"x-path", b"/a/b /a%2Fb") in answer.start["headers"]
+    assert (answer.status, answer.body) == (201, b"body")
+    assert (b"x-path", b"/a/b /a%2Fb") in answer.headers
 
 
 @pytest.mark.parametrize(("method", "other"), [("PUT", "GET"), ("GET", "PATCH")])
@@ -446,7 +446,7 @@ def test_requests__more_of_a_kind_than_may_wait__503_and_the_other_kind_is_serve
 
     async def request(method: str) -> int:
         answer = await bridge.ask({**REQUEST, "method": method})
-        return answer.start["status"]
+        return answer.status
 
     async def requests() -> list[int]:
         first = asyncio.create_task(request(method))

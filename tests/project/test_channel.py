@@ -12,7 +12,7 @@ from project.channel import Answer, Channel
 from tests.loops import run
 
 STALLED = 0.2
-FIRST = Answer({"type": "http.response.start", "status": 200, "headers": []}, b"")
+FIRST = Answer(200, [], b"")
 
 
 async def never(*_: Any) -> Any:

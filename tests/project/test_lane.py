@@ -81,7 +81,7 @@ def test_lane__plain_reads_and_writes__answers_like_django(sides: tuple[Side, Si
         get("notes/k", ("Prefer", "return=minimal")),
     ]
     answers = check_same(sides, requests)
-    assert [answer.start["status"] for answer in answers] == (
+    assert [answer.status for answer in answers] == (
         [
             200,
             201,
@@ -113,7 +113,7 @@ def test_lane__token_with_a_rate_limit__is_joined_for_the_calls_that_the_process
 ) -> None:
     monkeypatch.setattr(throttles, "_LEASE", 60.0)
     answers = check_same(sides, [get(by="slow")] * 7)
-    left = [dict(answer.start["headers"])[b"ratelimit"] for answer in answers]
+    left = [dict(answer.headers)[b"ratelimit"] for answer in answers]
     assert len(set(left)) == 7
     assert sides[0].joined == 4  # Django takes 1, 2 and 4 calls
 
@@ -131,7 +131,7 @@ def test_lane__calls_it_answers__count_as_traffic_and_against_the_limit(
     ]
     assert counted == [{"reads": 3, "writes": 1}] * 2
     limited = sides[0].send(*get(by="slow"))
-    assert dict(limited.start["headers"])[b"ratelimit"].startswith(b'"token";r=597')
+    assert dict(limited.headers)[b"ratelimit"].startswith(b'"token";r=597')
 
 
 def test_lane__cors_is_on__has_its_header(
@@ -140,7 +140,7 @@ def test_lane__cors_is_on__has_its_header(
     monkeypatch.setattr(settings, "CORS_ALLOWED_ORIGINS", ["https://app.example"])
     answer = sides[0].send(*get())
     assert sides[0].joined == 1
-    assert (b"vary", b"origin") in answer.start["headers"]
+    assert (b"vary", b"origin") in answer.headers
 
 
 def test_lane__idempotency_key__is_kept_and_replayed_by_django(sides: tuple[Side, Side]) -> None:
@@ -157,7 +157,7 @@ def test_lane__idempotency_key__is_kept_and_replayed_by_django(sides: tuple[Side
             put("notes/k", {"value": 1}, ("Idempotency-Key", "x" * 256)),
         ],
     )
-    assert [answer.start["status"] for answer in answers] == [201, 201, 422, 400]
+    assert [answer.status for answer in answers] == [201, 201, 422, 400]
     assert sides[0].joined == 3
 
 
@@ -237,14 +237,14 @@ def test_lane__host_that_is_not_served__is_django_s(
     sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "ALLOWED_HOSTS", ["elsewhere"])
-    assert [side.send(*get()).start["status"] for side in sides] == [421, 421]
+    assert [side.send(*get()).status for side in sides] == [421, 421]
 
 
 def test_lane__quota__is_watched_by_django(sides: tuple[Side, Side]) -> None:
     for side in sides:
         quotas.set_quota(actor=side.actor, entries=1, bytes=None, threads=None)
     answers = check_same(sides, [put("notes/a"), put("notes/b")])
-    assert [answer.start["status"] for answer in answers] == [201, 403]
+    assert [answer.status for answer in answers] == [201, 403]
     assert sides[0].joined == 0
 
 
@@ -339,7 +339,7 @@ def test_lane__write_whose_outcome_is_unknown__is_not_repeated(
     joined, apart = (side.send(*put()) for side in sides)
     assert sides[0].joined == 1
     assert shown(joined) == shown(apart)
-    assert joined.start["status"] == (503 if isinstance(error, OperationalError) else 500)
+    assert joined.status == (503 if isinstance(error, OperationalError) else 500)
 
 
 def test_lane__read_that_fails__is_django_s(

@@ -84,7 +84,7 @@ def test_lane__batches_of_gets_or_of_puts__answers_like_django(sides: tuple[Side
         batch(put("g", 2, ttl_seconds=None)),
     ]
     answers = check_same(sides, requests)
-    assert {answer.start["status"] for answer in answers} == {200}
+    assert {answer.status for answer in answers} == {200}
     assert [set(each) for each in statuses(answers)[2:9]] == (
         [{201}, {201}, {200}, {201}, {200}, {200}, {200}]
     )
@@ -106,7 +106,7 @@ def test_lane__values_that_exceed_a_response__are_refused_like_by_django(
     check_same(sides, [batch(put("a", "x" * 90), put("b", "x" * 90))])
     monkeypatch.setattr(entries_sql, "MOST_READ", 150)
     answers = check_same(sides, [batch(get("a"), get("b")), batch(get("a"), get("c"))])
-    assert [answer.start["status"] for answer in answers] == [413, 200]
+    assert [answer.status for answer in answers] == [413, 200]
 
 
 def test_lane__batch_of_many_gets__is_parsed_by_django_only(
@@ -114,7 +114,7 @@ def test_lane__batch_of_many_gets__is_parsed_by_django_only(
 ) -> None:
     monkeypatch.setattr(lane, "read_batch", None)
     answers = check_same(sides, [batch(*(get(f"k{n}") for n in range(101)))])
-    assert answers[0].start["status"] == 200
+    assert answers[0].status == 200
 
 
 def test_lane__batches_it_answers__count_as_traffic(sides: tuple[Side, Side]) -> None:
@@ -135,7 +135,7 @@ def test_lane__batch_by_a_token_with_a_rate_limit__is_one_call(
 ) -> None:
     monkeypatch.setattr(throttles, "_LEASE", 60.0)
     answers = check_same(sides, [batch(get("a"), get("b"), by="slow")] * 7)
-    left = [dict(answer.start["headers"])[b"ratelimit"] for answer in answers]
+    left = [dict(answer.headers)[b"ratelimit"] for answer in answers]
     assert len(set(left)) == 7
     assert sides[0].joined == 4  # Django takes 1, 2 and 4 calls
 
@@ -146,7 +146,7 @@ def test_lane__idempotency_key_of_a_batch__is_replayed_by_django(sides: tuple[Si
     other = send({"operations": [put("a"), put("c")]}, key)
     reads = send({"operations": [get("a")]}, ("Idempotency-Key", "two"))
     answers = check_same(sides, [create, create, other, reads, reads])
-    assert [answer.start["status"] for answer in answers] == [200, 200, 422, 200, 200]
+    assert [answer.status for answer in answers] == [200, 200, 422, 200, 200]
     assert sides[0].joined == 1
 
 
@@ -244,7 +244,7 @@ def test_lane__quota__is_watched_by_django(sides: tuple[Side, Side]) -> None:
     for side in sides:
         quotas.set_quota(actor=side.actor, entries=2, bytes=None, threads=None)
     answers = check_same(sides, [batch(put("a"), put("b")), batch(put("c"), put("d"))])
-    assert [answer.start["status"] for answer in answers] == [200, 403]
+    assert [answer.status for answer in answers] == [200, 403]
     assert sides[0].joined == 0
 
 
@@ -342,7 +342,7 @@ def test_lane__batch_whose_outcome_is_unknown__is_not_repeated(
     joined, apart = (side.send(*batch(put("a"), put("b"))) for side in sides)
     assert sides[0].joined == 1
     assert shown(joined) == shown(apart)
-    assert joined.start["status"] == (503 if isinstance(error, OperationalError) else 500)
+    assert joined.status == (503 if isinstance(error, OperationalError) else 500)
 
 
 def test_lane__batch_of_gets_that_fails__is_django_s(

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from state_admin.domain import json_pointers
 from state_admin.domain.schema_faults import shorten
-from state_admin.domain.values import JSON, MISSING, Fault, dump, identity, pointer_of, same
+from state_admin.domain.values import JSON, MISSING, Fault, dump, identity, nodes, pointer_of, same
 
 MAX_FAULTS: Final = 20
 # Pairs of subschemas that are compared; a small schema may have far more through references.
@@ -247,14 +247,7 @@ def _is_open(schema: dict[str, JSON]) -> bool:
 
 
 def _objects(schema: JSON) -> Iterator[dict[str, JSON]]:
-    queue = [schema]
-    while queue:
-        node = queue.pop()
-        if isinstance(node, dict):
-            yield node
-            queue.extend(node.values())
-        elif isinstance(node, list):
-            queue.extend(node)
+    return (node for node in nodes(schema) if isinstance(node, dict))
 
 
 def _restricts_unevaluated(schema: JSON) -> bool:

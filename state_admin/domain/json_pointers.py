@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import Final
 from urllib.parse import unquote
 
-from state_admin.domain.values import JSON, MAX_DEPTH, MISSING, identity
+from state_admin.domain.values import JSON, MAX_DEPTH, MISSING, identity, nodes
 
 # A `copy` can double the document; this limits what all of them add.
 MAX_COPIED: Final = 8 << 20
@@ -177,18 +177,15 @@ class WorkingCopy:
     def duplicate(self, origin: _Path, path: _Path) -> None:
         """RFC 6902 `copy`. Both places share the value until one of them is changed."""
         value = find(self.document, origin, "from")
-        stack = [value]
-        while stack:
-            node = stack.pop()
+        for node in nodes(value):
             self._budget.copy(node)
             if isinstance(node, (dict, list)):
-                stack.extend(node.values() if isinstance(node, dict) else node)
                 self._copies.pop(id(node), None)
                 self._indexes.pop(id(node), None)
         self.add(path, value)
 
     def change(self, path: _Path, function: Callable[[JSON], JSON]) -> None:
-        """Replace the value at the path by `function` of it, or of MISSING if there is none."""
+        """Replace the value at the path by `function` of it, or of None if there is none."""
         parent, place = self._created(path)
         self._set(parent, place, function(_member_of(parent, place)))
 
@@ -201,7 +198,7 @@ class WorkingCopy:
         """RFC 7396 on the object at the path; a missing value or null counts as {}."""
         parent, place = self._created(path)
         member = _member_of(parent, place)
-        if member is not MISSING and member is not None and not isinstance(member, dict):
+        if not (member is None or isinstance(member, dict)):
             raise Mismatch(
                 f"merge requires an object, but the current value is {kind(member)}", "path"
             )
@@ -224,11 +221,11 @@ class WorkingCopy:
         `union` leaves out items that are equal to an existing one."""
         parent, place = self._created(path)
         member = _member_of(parent, place)
-        if member is not MISSING and member is not None and not isinstance(member, list):
+        if not (member is None or isinstance(member, list)):
             raise Mismatch(
                 f"{verb} requires an array, but the current value is {kind(member)}", "path"
             )
-        if not isinstance(member, list):
+        if member is None:
             self._set(parent, place, [])
         array = self._child(parent, place)
         if verb == "append":
@@ -247,8 +244,8 @@ class WorkingCopy:
         """Remove every item equal to `item` from the array at the path; does nothing if the path
         does not exist or its value is null."""
         parent, place = self._created(path, create=False)
-        member = MISSING if parent is None else _member_of(parent, place)
-        if member is MISSING or member is None:
+        member = None if parent is None else _member_of(parent, place)
+        if member is None:
             return
         if not isinstance(member, list):
             raise Mismatch(
@@ -279,7 +276,7 @@ class WorkingCopy:
         place: JSON = ""
         for part in path:
             member = _member_of(node, place)
-            if member is MISSING or member is None:
+            if member is None:
                 if not create:
                     return None, None
                 self._set(node, place, {})
@@ -381,15 +378,15 @@ class _Index:
 
 
 def _member_of(parent: JSON, place: JSON) -> JSON:
-    """The value at the key or index, MISSING if there is none."""
+    """The value at the key or index, None if there is none: to all changes, null is the same."""
     if isinstance(parent, dict):
-        return parent.get(place, MISSING)
-    return parent[place] if place < len(parent) else MISSING
+        return parent.get(place)
+    return parent[place] if place < len(parent) else None
 
 
 def kind(value: JSON) -> str:
     """The JSON type as text, for messages."""
-    if value is None or value is MISSING:
+    if value is None:
         return "null"
     for types, name in (
         (bool, "a boolean"),

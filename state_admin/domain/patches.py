@@ -11,7 +11,6 @@ from typing import Final, Literal
 from state_admin.domain.json_pointers import Mismatch, WorkingCopy, kind, look_up, parts_of
 from state_admin.domain.values import (
     JSON,
-    MISSING,
     Fault,
     FaultError,
     RefusedJSON,
@@ -166,8 +165,6 @@ def combine(copy: WorkingCopy, path: list[str], verb: str, value: JSON) -> None:
 
 
 def _number(verb: str, old: JSON, value: JSON) -> JSON:
-    if old is MISSING:
-        old = None
     if old is not None and not _is_number(old):
         raise Mismatch(f"{verb} requires a number, but the current value is {kind(old)}", "path")
     if not _is_number(value):

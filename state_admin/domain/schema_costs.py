@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import jsonschema_rs
 
-from state_admin.domain.values import JSON, Fault, pointer_of
+from state_admin.domain.values import JSON, Fault, nodes, pointer_of
 
 MAX_PATTERNS: Final = 32
 MAX_PATTERN_SIZE: Final = 4 << 20
@@ -54,8 +54,8 @@ class Cost:
 
     def price(self, value: JSON) -> int:
         """The maximum number of units of validating a value, if the schema is `bounded`."""
-        nodes, size = measure_value(value)
-        return self.units * nodes + self.pattern_bytes * size // _PATTERN_WORK_PER_UNIT
+        count, size = measure_value(value)
+        return self.units * count + self.pattern_bytes * size // _PATTERN_WORK_PER_UNIT
 
 
 def objects(schema: JSON) -> Iterator[tuple[str, dict[str, JSON]]]:
@@ -287,14 +287,10 @@ def _parts(node: dict[str, JSON], name: str) -> list[JSON]:
 
 def count_nodes(value: JSON, most: float = math.inf) -> int:
     """The number of values it consists of: itself, members, items. Counts up to `most`."""
-    count, stack = 0, [value]
-    while stack and count <= most:
-        node = stack.pop()
-        count += 1
-        if isinstance(node, dict):
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            stack.extend(node)
+    count = 0
+    for count, _ in enumerate(nodes(value), 1):
+        if count > most:
+            break
     return count
 
 

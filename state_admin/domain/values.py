@@ -210,22 +210,21 @@ def dump(value: JSON) -> str:
 
     Raises ValueError for NaN and infinities.
     """
-    if _has_spelling(value):
+    if any(isinstance(node, Float) for node in nodes(value)):
         return "".join(_pieces(value))
     return _ENCODER.encode(value)
 
 
-def _has_spelling(value: JSON) -> bool:
+def nodes(value: JSON) -> Iterator[JSON]:
+    """The value and all values in it, in no particular order."""
     stack = [value]
     while stack:
         node = stack.pop()
+        yield node
         if isinstance(node, dict):
             stack.extend(node.values())
         elif isinstance(node, list):
             stack.extend(node)
-        elif isinstance(node, Float):
-            return True
-    return False
 
 
 def _pieces(value: JSON) -> Iterator[str]:

@@ -84,7 +84,7 @@ def resume_webhook(
             **changed,
         )
         _waiting(hook).update(next_attempt_at=Now())
-        record_verb(actor, hook, "resume", reason, {"skip": skip})
+        record_verb(actor, hook, "resume", reason, skip=skip)
         notifications.notify_worker(deliveries.DRAIN, hook.public_id)
     return find_webhook(actor, webhook_id)
 
@@ -114,7 +114,7 @@ def replay_delivery(*, actor: Actor, delivery_id: str, reason: str = "") -> Webh
         again = one.filter(status=DeliveryStatus.FAILED)
         if not _requeue(finished) and not again.update(next_attempt_at=Now()):
             raise Conflict(f"the delivery is already {delivery.status}")
-        record_verb(actor, hook, "replay", reason, {"deliveries": 1})
+        record_verb(actor, hook, "replay", reason, deliveries=1)
         notifications.notify_worker(deliveries.DRAIN, hook.public_id)
     return find_delivery(actor, delivery_id)
 
@@ -129,7 +129,7 @@ def replay_dead_letters(*, actor: Actor, webhook_id: str, reason: str = "") -> i
             WebhookDelivery.objects.filter(webhook=hook, status=DeliveryStatus.DEAD, test=False)
         )
         if number:
-            record_verb(actor, hook, "replay", reason, {"deliveries": number})
+            record_verb(actor, hook, "replay", reason, deliveries=number)
             notifications.notify_worker(deliveries.DRAIN, hook.public_id)
     return number
 
@@ -154,7 +154,7 @@ def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "")
             Q(change_xid__gt=place.xid) | Q(change_xid=place.xid, change_id__gt=place.id)
         ).delete()
         Webhook.objects.filter(pk=hook.pk).update(**_at(place, at), updated_at=Now())
-        record_verb(actor, hook, "replay", reason, {"cursor": cursor})
+        record_verb(actor, hook, "replay", reason, cursor=cursor)
     return find_webhook(actor, webhook_id)
 
 

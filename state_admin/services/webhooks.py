@@ -77,7 +77,7 @@ def create_webhook(
             place_at=place_at,
         )
         secret = make_secret(hook)
-        record_verb(actor, hook, "create", reason, {"to": egress.origin_of(url)})
+        record_verb(actor, hook, "create", reason, to=egress.origin_of(url))
     return find_webhook(actor, hook.public_id), secret
 
 
@@ -104,10 +104,8 @@ def change_webhook(
         _check(kept, hook.url if url is None else url, filters or WebhookFilter())
         if changed:
             Webhook.objects.filter(pk=hook.pk).update(**changed, updated_at=Now())
-            detail: dict[str, object] = {"changed": sorted(changed)}
-            if url is not None:
-                detail["to"] = egress.origin_of(url)
-            record_verb(actor, hook, "change", reason, detail)
+            to = {} if url is None else {"to": egress.origin_of(url)}
+            record_verb(actor, hook, "change", reason, changed=sorted(changed), **to)
     return find_webhook(actor, webhook_id)
 
 
@@ -124,7 +122,7 @@ def rotate_secret(
         hook = lock_webhook(actor, webhook_id)
         retire_secrets(hook, timedelta(seconds=overlap_seconds))
         secret = make_secret(hook)
-        record_verb(actor, hook, "rotate", reason, {"overlap_seconds": overlap_seconds})
+        record_verb(actor, hook, "rotate", reason, overlap_seconds=overlap_seconds)
     return find_webhook(actor, webhook_id), secret
 
 
@@ -212,10 +210,8 @@ def _check_globs(
     ]
 
 
-def record_verb(
-    actor: Actor, hook: Webhook, verb: str, reason: str, detail: dict[str, object] | None = None
-) -> None:
+def record_verb(actor: Actor, hook: Webhook, verb: str, reason: str, **detail: object) -> None:
     # The subject is its name, as for tokens: restricted readers of the audit must not learn ids of
     # webhooks that they cannot see.
-    trace = journal.Trace(f"webhook.{verb}", key=hook.name, detail=detail or {})
+    trace = journal.Trace(f"webhook.{verb}", key=hook.name, detail=detail)
     journal.record(actor, [trace], reason=reason)

@@ -14,8 +14,6 @@ from state_admin.domain.values import JSON, Fault, pointer_of
 
 
 class RunStatus(StrEnum):
-    """The status of a run."""
-
     CREATED = "created"
     RUNNING = "running"
     WAITING = "waiting"

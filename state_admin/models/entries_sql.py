@@ -84,8 +84,6 @@ LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = want.key AND {LIVE}
 
 
 class Address(NamedTuple):
-    """The address of an entry."""
-
     workspace_id: int
     namespace: str
     key: str

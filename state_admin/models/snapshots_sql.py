@@ -314,7 +314,6 @@ def advancing(moves: Sequence[Move]) -> hot.Call:
 
 
 def append(move: Move) -> AdvancedThread:
-    """Append the messages to the thread."""
     row = hot.fetch_one(_APPEND, _columns([move]))
     if row is None:
         raise LookupError("the thread is gone although its row was locked")

@@ -33,7 +33,6 @@ _IdleTransaction = psycopg.errors.IdleInTransactionSessionTimeout
 
 
 def answer_problem(problem: Problem, request: HttpRequest) -> HttpResponse:
-    """Return the response for a problem."""
     status = problem.status
     # A revision in the body that is not current is 409; one in If-Match is a failed precondition.
     if isinstance(problem, errors.RevisionConflict) and "HTTP_IF_MATCH" in request.META:

@@ -173,7 +173,6 @@ def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) ->
 
 
 def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> EntryView:
-    """The view of a row of entries_sql."""
     valid = True
     if row.exists and row.schema_version != row.namespace_schema_version:
         definition = find_definition(actor, namespace)

@@ -24,7 +24,6 @@ Call = dict[str, JSON]
 
 
 def call_of(ticket: Ticket, status: str, now: datetime, **more: JSON) -> Call:
-    """Return the tool call of a ticket."""
     about = {"suspension_reason": ticket.reason} if ticket.reason else {}
     return {
         "call_id": ticket.tool_call_id,

@@ -78,7 +78,6 @@ def words(text: str) -> set[str]:
 
 
 def in_prose(text: str) -> list[Fact]:
-    """The facts in prose."""
     found = [Fact(Kind.AMOUNT, "amount", match[1] or match[2]) for match in _MONEY.finditer(text)]
     found += [Fact(Kind.DATE, "date", match[0]) for match in _DATE.finditer(text)]
     found += [

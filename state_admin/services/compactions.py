@@ -98,6 +98,8 @@ def request_scheduled() -> Report:
                 if thread is None:
                     continue
                 policy = effective_policy(thread).policy
+                if policy.every_hours is None:  # changed meanwhile
+                    continue
                 actor = system_actor(thread.workspace_id, "compaction schedule")
                 why = f"every {policy.every_hours} hours"
                 _enqueue(actor, thread, policy, Trigger.SCHEDULE, why)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import psycopg
@@ -108,21 +107,24 @@ def preview_snapshots(
     return SnapshotPreview(effective, keep_last, keep_every, total, going, weight)
 
 
-def request_snapshots(
-    *, actor: Actor, thread_id: str, trigger: Trigger = Trigger.HAND, reason: str = ""
-) -> Compaction:
+def request_snapshots(*, actor: Actor, thread_id: str, reason: str = "") -> Compaction:
     """Queue a snapshot compaction of a thread. If one is unfinished, return that one."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)  # prevents its deletion meanwhile
-        policy = effective_policy(thread).policy
-        job = Compaction(
-            kind=CompactionKind.SNAPSHOT,
-            thread=thread,
-            to_revision=_until(thread, policy),
-            policy=values.dump(policy.to_json()),
-        )
-        return enqueue(actor, job, trigger, reason, RUN)
+        return _enqueue(actor, thread, effective_policy(thread).policy, Trigger.HAND, reason)
+
+
+def _enqueue(
+    actor: Actor, thread: Thread, policy: Policy, trigger: Trigger, reason: str
+) -> Compaction:
+    job = Compaction(
+        kind=CompactionKind.SNAPSHOT,
+        thread=thread,
+        to_revision=_until(thread, policy),
+        policy=values.dump(policy.to_json()),
+    )
+    return enqueue(actor, job, trigger, reason, RUN)
 
 
 def preview_history(*, actor: Actor, namespace: str) -> StoredSize:
@@ -179,16 +181,17 @@ def request_history(
 def queue_snapshots() -> dict[str, int]:
     """Queue snapshot compactions of the threads that are due. Without a policy that sets
     `snapshot_keep_last`, none is."""
-    due = Thread.objects.filter(pk__in=retention_sql.due_threads(most=DUE, limit=SWEEP))
     queued = 0
-    for thread in due.order_by("pk"):
-        with suppress(NotFound):  # deleted meanwhile
-            request_snapshots(
-                actor=system_actor(thread.workspace_id, "retention"),
-                thread_id=thread.public_id,
-                trigger=Trigger.SCHEDULE,
-            )
-            queued += 1
+    for thread_id in retention_sql.due_threads(most=DUE, limit=SWEEP):
+        with transaction.atomic():
+            thread = Thread.objects.held().filter(pk=thread_id).first()
+            if thread is None:
+                continue
+            policy = effective_policy(thread).policy
+            if policy.snapshot_keep_last is not None:  # changed meanwhile
+                actor = system_actor(thread.workspace_id, "retention")
+                _enqueue(actor, thread, policy, Trigger.SCHEDULE, "")
+                queued += 1
     return {"threads": queued}
 
 

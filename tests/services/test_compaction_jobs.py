@@ -389,3 +389,21 @@ def test_schedule__more_than_one_batch__requests_all(
     age(2)
     assert compactions.request_scheduled() == {"requested": 5}
     assert compactions.request_scheduled() == {"requested": 0}
+
+
+def test_schedule__policy_changed_meanwhile__requests_nothing(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_thread(alice.actor, "t1", policy=raw({"every_hours": 24}))
+    append(alice.actor, "t1", *conversation(8))
+    age(25)
+    find_due = compactions.find_due_threads
+
+    def change(**given: Any) -> list[int]:
+        found = find_due(**given)
+        policies.put_policy(actor=alice.actor, scope="thread", name="t1", body=raw({}))
+        return found
+
+    monkeypatch.setattr(compactions, "find_due_threads", change)
+    assert compactions.request_scheduled() == {"requested": 0}
+    assert not Compaction.objects.exists()

@@ -492,6 +492,22 @@ def test_schedule__thread_deleted_meanwhile__requests_the_others(
     assert list(asked) == ["t1", "t3"]
 
 
+def test_schedule__policy_changed_meanwhile__keeps_all(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(thread, 2)
+    find_due = retention.retention_sql.due_threads
+
+    def change(**given: Any) -> list[int]:
+        found = find_due(**given)
+        keep(thread, None)
+        return found
+
+    monkeypatch.setattr(retention.retention_sql, "due_threads", change)
+    assert retention.queue_snapshots() == {"threads": 0}
+    assert not Compaction.objects.exists()
+
+
 def test_schedule__thread_resets_the_limit__keeps_all(thread: Person) -> None:
     keep(thread, 1)
     body = raw({"snapshot_keep_last": None})

@@ -17,7 +17,7 @@ from state_admin.models import Entry, Operation, reverts_sql
 from state_admin.models.entries_sql import JoinedEntry
 from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
 
-from . import journal
+from . import journal, quotas
 from .actors import require
 from .batching import MOST_BYTES, split_by_size
 from .bulk import MOST, BulkResult, ChangedEntry, SelectedEntry, SkippedEntry, store_together
@@ -159,7 +159,7 @@ def _patch_group(
     puts: list[tuple[str | None, JoinedEntry]] = []
     size = 0
     missed = {(each.namespace, each.key): each for each in entries}
-    with transaction.atomic():
+    with quotas.undo_additions(), transaction.atomic():
         for row in reverts_sql.lock_entries(actor.workspace_id, entries):
             del missed[row.namespace, row.key]
             try:

@@ -15,7 +15,7 @@ from state_admin.models import AuditRow, Operation, clearing_sql, reverts_sql
 from state_admin.models.entries_sql import JoinedEntry
 from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
 
-from . import journal
+from . import journal, quotas
 from .actors import require
 from .bulk import MOST, BulkResult, ChangedEntry, SkippedEntry, store_together
 from .entries import check_value, new_entry
@@ -57,7 +57,7 @@ def revert_entries(
     stamp = journal.parameters(actor, reason or "reverted")
     planned: list[tuple[RevertibleEntry, JoinedEntry | None]] = []
     define = definitions_for(actor)
-    with transaction.atomic():
+    with quotas.undo_additions(), transaction.atomic():
         for row in reverts_sql.lock_entries(actor.workspace_id, list(pending.values())):
             each = pending.pop((row.namespace, row.key))
             try:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 from collections import Counter
 from functools import partial
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from state_admin.models import Workspace
 from state_admin.models.limits import measure_usage
+from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import quotas
-from state_admin.services.errors import QuotaExceeded
+from state_admin.services.bulk import SelectedEntry
+from state_admin.services.bulk_patches import Patch, patch_entries
+from state_admin.services.errors import Conflict, QuotaExceeded
+from state_admin.services.reverts import revert_entries
 from tests.builders import Person, make_namespace, make_thread, put
 from tests.services.racing import race
 
@@ -144,6 +149,33 @@ def test_batch__refused_after_writes__uses_no_quota(alice: Person) -> None:
     body = {"operations": [*operations, stale]}
     assert alice.api("POST", "/state/batch", body).status_code == 412
     assert [quotas.room(alice.actor, "entries"), quotas.room(alice.actor, "bytes")] == rooms
+
+
+@pytest.mark.parametrize("kind", ["patch", "revert"])
+def test_bulk__namespace_changed_meanwhile__uses_no_quota(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "a", {"text": "x" * 100})
+    put(alice.actor, "notes", "a", {})
+    set_quota(alice, bytes=1000)
+    room, take = quotas.room(alice.actor, "bytes"), quotas.take
+
+    def take_and_change(*args: Any, **options: Any) -> None:
+        take(*args, **options)
+        make_namespace(alice.actor, schema={"type": "object"}, default={})
+
+    monkeypatch.setattr(quotas, "take", take_and_change)
+    seen, patch = SelectedEntry("notes", "a", 2), Patch("merge", {"text": "y" * 100})
+    works = {
+        "patch": partial(patch_entries, actor=alice.actor, seen=[seen], patch=patch),
+        "revert": partial(
+            revert_entries, actor=alice.actor, written=[WrittenEntry("notes", "a", 2, 2)]
+        ),
+    }
+    with pytest.raises(Conflict, match="a namespace changed in the meantime"):
+        works[kind]()
+    assert quotas.room(alice.actor, "bytes") == room
 
 
 def test_undo_additions__inner_block_succeeds_and_outer_fails__undoes_both(alice: Person) -> None:

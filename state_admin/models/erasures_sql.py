@@ -59,7 +59,8 @@ DELETED: Final[Mapping[str, str]] = {
     "entry_revisions": "x.entry_id = ANY(%(entries)s::bigint[])",
     "entries": "x.id = ANY(%(entries)s::bigint[])",
     "revert_entries": "x.workspace_id = %(workspace)s AND x.key = ANY(%(keys)s::text[])",
-    "presences": "x.workspace_id = %(workspace)s AND x.key = ANY(%(keys)s::text[])",
+    "presences": """x.workspace_id = %(workspace)s AND (x.key = ANY(%(keys)s::text[])
+        OR (x.namespace = 'policies/thread' AND x.key = ANY(%(thread_names)s::text[])))""",
     "webhook_deliveries": _TOLD,
     "changes": _REFERS_TO_SCOPE,
 }
@@ -102,6 +103,17 @@ WHERE x.workspace_id = %(workspace)s
 RETURNING 1
 """
 
+# The same of the compaction of a history: it continues behind the nearest entry before that one.
+_MOVE_COMPACTIONS = """
+UPDATE compactions x SET progress = jsonb_set(x.progress, '{after}', to_jsonb(coalesce((
+    SELECT max(e.key) FROM entries e
+    WHERE e.namespace_id = x.namespace_id AND e.key < x.progress ->> 'after'
+), '')))
+WHERE x.workspace_id = %(workspace)s AND x.kind = 'history'
+    AND x.progress ->> 'after' = ANY(%(keys)s::text[])
+RETURNING 1
+"""
+
 # Columns of remaining rows that refer to removed ones.
 _LET_GO = (
     """
@@ -125,6 +137,10 @@ UPDATE runs SET parent_thread_id = '',
     created_from = jsonb_set(created_from::jsonb, '{parent_thread_id}', '""', false)::json
 WHERE workspace_id = %(workspace)s AND parent_thread_id = ANY(%(thread_names)s::text[]) RETURNING 1
 """,
+    """
+UPDATE reverts SET run = ''
+WHERE workspace_id = %(workspace)s AND run = ANY(%(run_names)s::text[]) RETURNING 1
+""",
     # The audit log lists the writes of a run; the history has no index for them.
     f"""
 WITH written AS (
@@ -145,8 +161,8 @@ WHERE {_HOOKS} AND body::json #>> '{{data,run_id}}' = ANY(%(run_names)s::text[])
 
 
 def lock_erasure(workspace_id: int, *, shared: bool = False) -> None:
-    """Let no erasure overlap with work that stores names it has read from the feed or the audit log
-    (`shared`): an erasure would not find them. Must be called before the first row lock."""
+    """Let no erasure overlap with work that stores names it has read from other rows (`shared`): an
+    erasure would not find them. Must be called before the first row lock."""
     database.lock("erasure", workspace_id, shared=shared)
 
 
@@ -170,6 +186,7 @@ def erase(scope: Scope, mark: str) -> dict[str, int]:
     gone = {table: _delete(table, scope._asdict()) for table in DELETED}
     for step in ("examined", "after"):
         hot.fetch_all(_MOVE_REVERTS, {**scope._asdict(), "step": step})
+    hot.fetch_all(_MOVE_COMPACTIONS, scope._asdict())
     return gone | {"audit": _number(_SCRUB, {**scope._asdict(), "mark": mark})}
 
 

@@ -82,10 +82,13 @@ def _find(actor: Actor, resource_id: str, key: str, *, lock: bool) -> Scope:
     if resource_id:
         threads = Thread.objects.visible_to(actor).filter(resource_id=resource_id).order_by("id")
     found = dict(threads.values_list("id", "public_id"))
-    if lock:
+    locked = set[int]()
+    # Meanwhile the resource of some threads may have changed, and others may have been forked. A thread
+    # that is locked cannot be forked.
+    while lock and not found.keys() <= locked:
+        locked |= found.keys()
         lock_for_deletion(list(found))
-        # The resource of some threads may have changed meanwhile.
-        found = dict(threads.filter(id__in=list(found)).values_list("id", "public_id"))
+        found = dict(threads.values_list("id", "public_id"))
     keys = [key] if key else []
     for public_id in found.values():
         keys += [scopes.thread_key(public_id), scopes.parent_thread_key(public_id)]

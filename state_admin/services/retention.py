@@ -34,6 +34,7 @@ from state_admin.models import (
     Namespace,
     Thread,
     Trigger,
+    erasures_sql,
     retention_sql,
 )
 from state_admin.models.retention_sql import History, StoredSize
@@ -238,17 +239,18 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
 
 
 def _run(job: Compaction) -> CompactionStatus:
-    if job.attempts > MAX_ATTEMPTS:
-        _close(job, CompactionStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
-        return CompactionStatus.FAILED
     piece = _begin_snapshots(job) if job.kind == CompactionKind.SNAPSHOT else _remove_versions
     while True:
         with transaction.atomic():
+            erasures_sql.lock_erasure(job.workspace_id, shared=True)
             # A deletion of the thread deletes this row before the values, so one waits for the
             # other.
             mine = Compaction.objects.held(job.pk, job.claim).select_for_update().first()
             if mine is None:
                 return CompactionStatus.SUPERSEDED
+            if job.attempts > MAX_ATTEMPTS:
+                _close(mine, CompactionStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
+                return CompactionStatus.FAILED
             before = (mine.rows_removed, mine.progress.get("dropped", 0))
             detail = piece(mine)
             if (mine.rows_removed, mine.progress.get("dropped", 0)) != before:

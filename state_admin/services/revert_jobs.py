@@ -187,9 +187,8 @@ def run_revert(number: int, *, seconds: float = TURN_SECONDS) -> RevertStatus | 
 
 
 def _run(job: Revert, until: float) -> RevertStatus:
-    actor = _author(job)
     if job.attempts > MAX_ATTEMPTS:
-        return _end(job, actor, RevertStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
+        return _end(job, RevertStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
     while True:
         try:
             with transaction.atomic():
@@ -199,6 +198,7 @@ def _run(job: Revert, until: float) -> RevertStatus:
                     return RevertStatus(
                         Revert.objects.values_list("status", flat=True).get(pk=job.pk)
                     )
+                actor = _author(mine)  # an erasure may have removed its run since the last batch
                 if not _may_still_write(actor):
                     _finish(mine, actor, RevertStatus.FAILED, _NOT_PERMITTED)
                 elif mine.total is not None:
@@ -213,7 +213,7 @@ def _run(job: Revert, until: float) -> RevertStatus:
         except Conflict as conflict:  # a namespace or an entry changed during the batch
             return _release(job, conflict.detail, attempts=job.attempts)
         except Problem as refused:
-            return _end(job, actor, RevertStatus.FAILED, refused.detail)
+            return _end(job, RevertStatus.FAILED, refused.detail)
         if mine.status != RevertStatus.RUNNING:
             log.info("revert.finished", revert=job.public_id, status=str(mine.status))
             return RevertStatus(mine.status)
@@ -420,12 +420,13 @@ def _finish(mine: Revert, actor: Actor, status: RevertStatus, detail: str) -> No
     _record(actor, mine, "finish", mine.reason)
 
 
-def _end(job: Revert, actor: Actor, status: RevertStatus, detail: str) -> RevertStatus:
+def _end(job: Revert, status: RevertStatus, detail: str) -> RevertStatus:
     """End a job whose batch was rolled back."""
     with transaction.atomic():
+        erasures_sql.lock_erasure(job.workspace_id, shared=True)
         mine = Revert.objects.held(job.pk, job.claim).select_for_update().first()
         if mine is not None:
-            _finish(mine, actor, status, detail)
+            _finish(mine, _author(mine), status, detail)
     log.info("revert.finished", revert=job.public_id, status=status.value)
     return status
 

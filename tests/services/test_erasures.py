@@ -14,7 +14,9 @@ from django.utils import timezone
 from state_admin.models import (
     AuditRow,
     Change,
+    Compaction,
     Entry,
+    EntryRevision,
     Message,
     Revert,
     Run,
@@ -29,7 +31,10 @@ from state_admin.services import (
     dispatches,
     entries,
     erasures,
+    forks,
     indexing,
+    presence,
+    retention,
     revert_jobs,
     search,
     tokens,
@@ -356,6 +361,125 @@ def test_erase__while_changes_are_queued_for_a_webhook__waits_for_them(
         monkeypatch, webhook_pump, "_delivery", lambda: erase(alice, key=f"k-{SECRET}")
     ):
         webhook_pump.pump_webhook(hook.public_id)
+    assert tables_with(SECRET) == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__thread_that_is_forked_meanwhile__erases_the_fork(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_thread(alice.actor, f"t1-{SECRET}", resource_id=RESOURCE)
+    builders.append(alice.actor, f"t1-{SECRET}", {"role": "user", "content": SECRET})
+
+    def fork() -> None:
+        forks.fork_thread(actor=alice.actor, thread_id=f"t1-{SECRET}", fork_id="copy")
+
+    with interleave(monkeypatch, erasures, "lock_for_deletion", fork):
+        done = erase(alice, resource_id=RESOURCE)
+    assert done.counts["threads"] == 2
+    assert tables_with(SECRET) == set()
+
+
+def test_erase__run_that_requested_a_revert__is_in_no_table_and_the_revert_continues(
+    alice: Person,
+) -> None:
+    make_namespace(alice.actor)
+    for key in ("a", "b"):
+        put(replace(alice.actor, request_id="r"), "notes", key, 1)
+    make_thread(alice.actor, "t1", resource_id=RESOURCE)
+    builders.make_run(alice.actor, "t1", f"r1-{SECRET}")
+    agent = replace(alice.actor, run_id=f"r1-{SECRET}")
+    job = revert_jobs.request_revert(actor=agent, request_id="r")
+    erase(alice, resource_id=RESOURCE)
+    assert tables_with(SECRET) == set()
+    assert _end_revert(job) == ("done", 2, 2, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__run_whose_revert_has_begun__is_in_no_table(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor)
+    put(replace(alice.actor, request_id="r"), "notes", "a", 1)
+    make_thread(alice.actor, "t1", resource_id=RESOURCE)
+    builders.make_run(alice.actor, "t1", f"r1-{SECRET}")
+    agent = replace(alice.actor, run_id=f"r1-{SECRET}")
+    job = revert_jobs.request_revert(actor=agent, request_id="r")
+    with interleave(
+        monkeypatch, revert_jobs, "_search", lambda: erase(alice, resource_id=RESOURCE)
+    ):
+        assert _end_revert(job) == ("done", 1, 1, 0)
+    assert tables_with(SECRET) == set()
+
+
+def _request_history(alice: Person, monkeypatch: pytest.MonkeyPatch, key: str) -> Compaction:
+    """A history compaction whose worker is killed when the first batch, which ends with `key`, is stored."""
+    monkeypatch.setattr(retention, "BATCH", 2)
+    make_namespace(alice.actor, history_keep_last=1)
+    for name in ("a", key, "y", "z", "z"):
+        put(alice.actor, "notes", name, 1)
+    save, saved = retention._save_progress, list[Compaction]()
+
+    def save_once(mine: Compaction) -> None:
+        if saved:
+            raise InterruptedError
+        saved.append(mine)
+        save(mine)
+
+    monkeypatch.setattr(retention, "_save_progress", save_once)
+    return retention.request_history(actor=alice.actor, namespace="notes")
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_erase__key_at_which_history_compaction_paused__is_in_no_table(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    with monkeypatch.context() as patched:
+        job = _request_history(alice, patched, f"k-{SECRET}")
+        with pytest.raises(InterruptedError):
+            retention.run_retention(job.public_id)
+    job.refresh_from_db()
+    assert job.progress == {"after": f"k-{SECRET}"}
+    if cancelled:
+        compactions.cancel_compaction(actor=alice.actor, compaction_id=job.public_id)
+    erase(alice, key=f"k-{SECRET}")
+    assert tables_with(SECRET) == set()
+    Compaction.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    assert retention.run_retention(job.public_id) == (None if cancelled else "done")
+    assert EntryRevision.objects.filter(entry__key="z").count() == 1 + cancelled
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__while_history_compaction_pauses_at_the_key__waits_for_it(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = _request_history(alice, monkeypatch, f"k-{SECRET}")
+    with (
+        interleave(
+            monkeypatch, retention, "_save_progress", lambda: erase(alice, key=f"k-{SECRET}")
+        ),
+        pytest.raises(InterruptedError),
+    ):
+        retention.run_retention(job.public_id)
+    assert tables_with(SECRET) == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__while_history_compaction_is_given_up__leaves_no_key(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = _request_history(alice, monkeypatch, f"k-{SECRET}")
+    progress = {"after": f"k-{SECRET}"}
+    Compaction.objects.update(attempts=retention.MAX_ATTEMPTS, progress=progress)
+    with interleave(monkeypatch, retention, "_close", lambda: erase(alice, key=f"k-{SECRET}")):
+        assert retention.run_retention(job.public_id) == "failed"
+    assert tables_with(SECRET) == set()
+
+
+def test_erase__thread_whose_policy_is_being_edited__is_in_no_table(alice: Person) -> None:
+    make_thread(alice.actor, f"t1-{SECRET}", resource_id=RESOURCE)
+    presence.announce_editing_policy(actor=alice.actor, scope="thread", name=f"t1-{SECRET}")
+    assert erase(alice, resource_id=RESOURCE).counts["presences"] == 1
     assert tables_with(SECRET) == set()
 
 

@@ -19,7 +19,7 @@ from state_admin.domain import access
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.moments import timestamp
 from state_admin.domain.values import Fault
-from state_admin.models import ApiToken
+from state_admin.models import ApiToken, Membership
 from state_admin.models.access import digest
 
 from . import journal
@@ -71,6 +71,7 @@ def create_token(
             hint="Set expires_in_seconds to a shorter lifetime, or use a token that does not expire.",
         )
     with transaction.atomic():
+        _hold_membership(actor)
         token, secret = _insert(
             actor,
             lives,
@@ -161,6 +162,7 @@ def rotate_token(
     if not timedelta(0) <= overlap <= MOST_OVERLAP:
         raise Invalid(f"the overlap must be at most {MOST_OVERLAP.days} days")
     with transaction.atomic():
+        _hold_membership(actor)
         # Locked, so that the successor has no permissions that are removed in the meantime.
         old = _lock_token(actor, token_id)
         _check_reach(actor, Role(old.role), old.namespaces, old.thread_prefixes)
@@ -194,6 +196,15 @@ def rotate_token(
         trace = journal.Trace("token.rotate", key=token.name, detail=detail)
         journal.record(actor, [trace], reason=reason)
     return token, secret
+
+
+def _hold_membership(actor: Actor) -> None:
+    """Lock the membership of a user until the end of the transaction, before tokens, as their removal does:
+    it then finds the token that is created now. Raises Forbidden for a former admin."""
+    if actor.kind == "user":
+        rows = Membership.objects.filter(workspace_id=actor.workspace_id, user_id=int(actor.id))
+        if not rows.filter(role=Role.ADMIN.value).select_for_update(no_key=True).exists():
+            raise Forbidden("you are no longer an admin of the workspace")
 
 
 def _insert(actor: Actor, lives: timedelta | None, **fields: Any) -> tuple[ApiToken, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -15,7 +16,7 @@ from state_admin.services import actors, members, tokens, users
 from state_admin.services.actors import actor_of_user
 from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
 from tests.builders import Person, make_person, make_token
-from tests.services.racing import overlap, race, split
+from tests.services.racing import interleave, overlap, race, split
 
 
 def membership(person: Person) -> Membership:
@@ -138,6 +139,25 @@ def test_last_admin__removed_or_demoted__is_refused(alice: Person, bob: Person) 
     assert membership(alice).role == "admin"
     members.change_role(actor=alice.actor, member_id=membership(bob).pk, role=Role.ADMIN)
     members.remove_member(actor=alice.actor, member_id=mine)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("rotate", [False, True])
+def test_remove__member_creates_a_token_meanwhile__it_is_revoked_too(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, rotate: bool
+) -> None:
+    carol = make_person("carol", "acme", Role.ADMIN)
+    old, _ = token_of(carol.actor, "ci")
+
+    def remove() -> None:
+        members.remove_member(actor=alice.actor, member_id=membership(carol).pk, revoke_tokens=True)
+
+    with interleave(monkeypatch, tokens, "digest", remove):
+        if rotate:
+            tokens.rotate_token(actor=carol.actor, token_id=old.pk, overlap=timedelta(hours=1))
+        else:
+            tokens.create_token(actor=carol.actor, name="late", role=Role.ADMIN)
+    assert not ApiToken.objects.live().created_by_user("carol").exists()
 
 
 @pytest.mark.django_db(transaction=True)

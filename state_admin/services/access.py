@@ -15,7 +15,7 @@ from state_admin.domain import config
 from state_admin.domain.access import Actor, Role, matches_any
 from state_admin.models import ApiToken, Membership, User, Workspace
 
-from .actors import require
+from .actors import actor_of_row, require
 from .errors import BadRequest
 from .tokens import find_token
 
@@ -97,16 +97,8 @@ def explain_access(
 
 def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) -> Explanation:
     token = find_token(actor, token_id)
-    role = Role(token.role)
-    caller = Actor(
-        kind="token",
-        id=str(token.pk),
-        name=token.name,
-        workspace_id=actor.workspace_id,
-        role=role,
-        namespaces=tuple(token.namespaces),
-        thread_prefixes=tuple(token.thread_prefixes),
-    )
+    caller = actor_of_row(token)
+    role = caller.role
     reasons = [_STATES[token.state], f"its role is {role.value}: {_WORDS[role]}"]
     sees = token.state in ("live", "rotated")
     if namespace:

@@ -133,6 +133,19 @@ def _find_credential(presented: str) -> Credential | None:
     return Credential(actor, identity, rate)
 
 
+def actor_of_row(token: ApiToken) -> Actor:
+    """The actor with the present permissions of a token, which need not be live."""
+    return Actor(
+        kind="token",
+        id=str(token.pk),
+        name=token.name,
+        workspace_id=token.workspace_id,
+        role=Role(token.role),
+        namespaces=tuple(token.namespaces),
+        thread_prefixes=tuple(token.thread_prefixes),
+    )
+
+
 def actor_of_user(
     user: User, workspace_slug: str | None = None, *, request_id: str = ""
 ) -> Actor | None:

@@ -9,7 +9,6 @@ stops before the next batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import takewhile
@@ -46,7 +45,7 @@ from state_admin.models.reverts import MIXED, UNFINISHED, RevertEntryQuerySet, R
 from state_admin.models.reverts_sql import NextEntry, WrittenEntry
 
 from . import journal, notifications
-from .actors import require
+from .actors import actor_of_row, require
 from .batching import split_by_size
 from .bulk import MOST, SelectedEntry, SkippedEntry, change_entries
 from .errors import Conflict, Invalid, Problem
@@ -297,8 +296,8 @@ def _may_still_write(actor: Actor) -> bool:
     token = ApiToken.objects.live().filter(pk=int(actor.id), **own).first()
     if token is None:
         return False
-    now = replace(actor, role=Role(token.role), namespaces=tuple(token.namespaces))
-    return not narrower(actor.role, actor.namespaces, (), creator=now)
+    now = actor_of_row(token)
+    return not narrower(actor.role, actor.namespaces, now.thread_prefixes, creator=now)
 
 
 # The steps: each is part of a transaction, and changes the given job in memory. -----------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,7 +22,7 @@ from state_admin.models import ApiToken, Membership
 from state_admin.models.access import digest
 
 from . import journal
-from .actors import require, require_operator
+from .actors import actor_of_row, require, require_operator
 from .cells import mark_cell
 from .errors import Conflict, Forbidden, Invalid
 from .finding import find_row
@@ -103,12 +102,7 @@ def change_token(
         if token.operator:
             require_operator(actor)
         changes = dict(changes)
-        former = replace(
-            actor,
-            role=Role(token.role),
-            namespaces=tuple(token.namespaces),
-            thread_prefixes=tuple(token.thread_prefixes),
-        )
+        former = actor_of_row(token)
         if "name" in changes:
             changes["name"] = _check_name(changes["name"])
         before = {name: getattr(token, name) for name in changes}

@@ -166,9 +166,9 @@ CHANGE_TOKEN = _operation(
     route="PATCH /tokens/{token_id}",
     summary="Change an API token",
     description="The secret stays valid. The next request with the token has the changed permissions, and "
-    "streams that are open with the previous ones are closed. The token cannot have more permissions than the "
-    "caller, nor get more permissions if it is valid for longer than the caller's token. Refused for a token that "
-    "was rotated or revoked or has expired. Only an operator's token can change an operator's token.",
+    "streams that are open with the previous ones are closed. After the change, the token must not have more "
+    "permissions than the caller. If the change adds permissions or sets `expires_at`, it must not expire later "
+    "than the caller's token. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.",
     body=TokenChanges,
     answers={200: Token},
     dry_run=Token,

@@ -378,7 +378,7 @@ class _Index:
 
 
 def _member_of(parent: JSON, place: JSON) -> JSON:
-    """The value at the key or index, None if there is none: to all changes, null is the same."""
+    """The value at the key or index, None if it is absent. All changes treat an absent value like null."""
     if isinstance(parent, dict):
         return parent.get(place)
     return parent[place] if place < len(parent) else None

@@ -35,7 +35,8 @@ async def check(host: Host, scope: Message) -> Refusal | None:
     """Accept a request and store its Caller in the scope, or return the reason for the refusal."""
     headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
     request_id = log_context.choose_request_id(headers.get(b"x-request-id", ""))
-    place, authorization = _read(scope, b"host"), _read(scope, b"authorization")
+    place = _read_header(scope, b"host")
+    authorization = _read_header(scope, b"authorization")
     try:
         check_host(place)
     except Problem as problem:
@@ -56,9 +57,9 @@ async def check(host: Host, scope: Message) -> Refusal | None:
     return None
 
 
-def _read(scope: Message, name: bytes) -> str:
-    """A header. If it is repeated, its values are joined, as in calls of the API, so that no other code can
-    take another one for the one that was checked."""
+def _read_header(scope: Message, name: bytes) -> str:
+    """The value of a header. Repeated headers are joined, as in the API, so that no later step uses another
+    value than the one that is checked here."""
     return ",".join(text.decode("latin-1") for each, text in scope["headers"] if each == name)
 
 

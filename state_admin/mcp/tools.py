@@ -63,8 +63,8 @@ _DONE: Final[Schema] = {
 class Tool:
     """One tool. `offers`: the query parameters and members of the body that it accepts, besides the
     path parameters and what its headers need. `destroys`: it replaces or removes data. `needs`: a
-    higher role than that of the operation, if the body decides whether the operation writes. `minimal`: a
-    write returns no value. The model has just sent it, and many could exceed the limit of a result."""
+    higher role than that of the operation, if the body decides whether the operation writes. `minimal`:
+    writes return no values. The model has just sent them, and they could exceed the limit of a result."""
 
     name: str
     description: str

@@ -90,8 +90,8 @@ WHERE x.workspace_id = %(workspace)s
 RETURNING 1
 """
 
-# The entry at which a revert paused. It continues behind the nearest one before that it has a row of: what
-# was between them is done and has no row, or did not match and is examined again.
+# Replaces an erased key in the position of a paused revert by the nearest smaller key of its entries. Those
+# between the two are already reverted, or did not match and are examined again.
 _MOVE_REVERTS = """
 UPDATE reverts x SET progress = jsonb_set(x.progress, ARRAY[%(step)s::text, '1'], to_jsonb(coalesce((
     SELECT max(e.key) FROM revert_entries e
@@ -103,7 +103,7 @@ WHERE x.workspace_id = %(workspace)s
 RETURNING 1
 """
 
-# The same of the compaction of a history: it continues behind the nearest entry before that one.
+# The same for a paused history compaction, with the nearest smaller key of the namespace.
 _MOVE_COMPACTIONS = """
 UPDATE compactions x SET progress = jsonb_set(x.progress, '{after}', to_jsonb(coalesce((
     SELECT max(e.key) FROM entries e
@@ -161,8 +161,9 @@ WHERE {_HOOKS} AND body::json #>> '{{data,run_id}}' = ANY(%(run_names)s::text[])
 
 
 def lock_erasure(workspace_id: int, *, shared: bool = False) -> None:
-    """Let no erasure overlap with work that stores names it has read from other rows (`shared`): an
-    erasure would not find them. Must be called before the first row lock."""
+    """Hold the erasure lock of a workspace until the transaction ends: an erasure exclusively, and jobs that
+    copy keys or ids from other rows `shared`, because an erasure could miss the copies. Must be called
+    before the first row lock."""
     database.lock("erasure", workspace_id, shared=shared)
 
 

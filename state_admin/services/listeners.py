@@ -79,7 +79,7 @@ class LiveToken:
     namespaces: tuple[str, ...]
     thread_prefixes: tuple[str, ...]
 
-    def has_rights_of(self, actor: Actor) -> bool:
+    def has_permissions_of(self, actor: Actor) -> bool:
         permissions = (actor.role.value, actor.namespaces, actor.thread_prefixes)
         return permissions == (self.role, self.namespaces, self.thread_prefixes)
 
@@ -115,7 +115,7 @@ class Listener:
             return "unauthenticated"
         if is_elsewhere(token.cell):
             return "moved"
-        return "" if token.has_rights_of(self.actor) else "changed"
+        return "" if token.has_permissions_of(self.actor) else "changed"
 
 
 def check_live(actor: Actor) -> None:

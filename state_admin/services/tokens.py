@@ -92,8 +92,8 @@ def change_token(
     """Change a token, with immediate effect. `changes`: new values by the names of contract.TokenChanges.
 
     Raises NotFound; Conflict for a token that was rotated or is not active; Forbidden for permissions that the
-    actor does not have, and for an operator token unless the actor is an operator; Invalid, also for more
-    permissions of a token that would outlive that of the actor.
+    actor does not have, and for an operator token unless the actor is an operator; Invalid, also if
+    the change adds permissions to a token that expires after that of the actor.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -193,8 +193,9 @@ def rotate_token(
 
 
 def _hold_membership(actor: Actor) -> None:
-    """Lock the membership of a user until the end of the transaction, before tokens, as their removal does:
-    it then finds the token that is created now. Raises Forbidden for a former admin."""
+    """Lock the membership of a user until the end of the transaction, so that a concurrent removal of the
+    member also revokes the new token. Before any token is locked, in the order of `remove_member`. Raises
+    Forbidden for a former admin."""
     if actor.kind == "user":
         rows = Membership.objects.filter(workspace_id=actor.workspace_id, user_id=int(actor.id))
         if not rows.filter(role=Role.ADMIN.value).select_for_update(no_key=True).exists():

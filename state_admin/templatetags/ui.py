@@ -57,8 +57,7 @@ def worker_pill(state: str) -> SafeString:
 
 @register.simple_block_tag
 def scroll_table(content: str, label: str, classes: str = "") -> SafeString:
-    """The table with the parts in the block. If it is wider than its place, it is scrolled, also with the
-    keyboard: `{% scroll_table "Queues" %}<thead>…</tbody>{% endscroll_table %}`."""
+    """A table with the parts in the block, in a region that scrolls horizontally, also with the keyboard: `{% scroll_table "Queues" %}<thead>…</tbody>{% endscroll_table %}`."""
     return format_html(
         '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table{}>{}</table></div>',
         label,

@@ -286,9 +286,9 @@ def _before(request: Request) -> int:
 def _whole_history(
     request: Request, namespace: str, key: str, before: int, current: int | None
 ) -> dict[str, Any]:
-    """A page of the history: of each version the version before it and the URLs that compare the two
-    and that restore it; None and "" if none is stored, or if it cannot be restored. `current`: the
-    version that a restore would not change, None if the actor cannot restore."""
+    """A page of the history. `history`: each revision, the stored version before it (or None), the URL that
+    compares the two (or ""), and the URL that restores it (or ""). `current`: the version that a restore
+    would not change, None if the actor cannot restore."""
 
     def url(place: int) -> str:
         return entry_url(namespace, key, tab="history", before=place)

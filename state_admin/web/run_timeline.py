@@ -153,8 +153,8 @@ class Event:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """The steps around one of them in short, with the events between them, oldest first, and for each
-    the first step that had it, one more than the last step if none did."""
+    """The steps around one of them in short, with the events between them, oldest first. `rows`: each with
+    the number of the first step at or after it, one more than the last step if there is none."""
 
     rows: list[tuple[Step | Event, int]]
     step: Step

@@ -170,8 +170,8 @@ class Orders:
 class Table:
     """A data table: what its page and its files share. `name` is the name of its URL. The first of the
     `columns` is always shown; the list can be ordered by the others as these say. `search` is the field
-    beside the menu of filters, `address` are filters that only links set. `cursor` is the parameter of
-    the page."""
+    beside the menu of filters, `address` are filters that only links set. `cursor` is the query
+    parameter of the cursor."""
 
     name: str
     columns: Sequence[Orders]

@@ -170,7 +170,7 @@ def test_token__rotation_by_a_token_that_expires_sooner__is_refused(alice: Perso
 @pytest.mark.parametrize(
     "permissions", [{"role": "editor"}, {"namespaces": []}, {"thread_prefixes": ["a", "b"]}]
 )
-def test_token__more_rights_by_a_token_that_expires_sooner__are_refused(
+def test_token__more_permissions_by_a_token_that_expires_sooner__are_refused(
     alice: Person, permissions: dict[str, Any]
 ) -> None:
     changer, actor = make_token(alice, Role.ADMIN)
@@ -187,7 +187,9 @@ def test_token__more_rights_by_a_token_that_expires_sooner__are_refused(
     )
 
 
-def test_token__fewer_rights_by_a_token_that_expires_sooner__are_permitted(alice: Person) -> None:
+def test_token__fewer_permissions_by_a_token_that_expires_sooner__are_permitted(
+    alice: Person,
+) -> None:
     changer, actor = make_token(alice, Role.ADMIN)
     ApiToken.objects.filter(pk=actor.id).update(expires_at=timezone.now() + timedelta(hours=1))
     _, endless = make_token(alice, Role.ADMIN)

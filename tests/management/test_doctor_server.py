@@ -137,7 +137,7 @@ def test_checksums__of_a_damaged_page__are_an_error(server: Server, run: Run) ->
     assert "restore a backup" in finding.remedy
 
 
-def test_role__without_rights__is_told_which_to_grant(server: Server, run: Run) -> None:
+def test_role__without_privileges__is_told_which_to_grant(server: Server, run: Run) -> None:
     server.execute(
         "CREATE ROLE plain LOGIN",
         "CREATE TABLE entries ()",

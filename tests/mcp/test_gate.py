@@ -39,7 +39,7 @@ def test_token__invalid__is_401_with_a_hint(mcp: MCP, alice: Person, kind: str) 
 
 
 def test_token__in_two_headers__is_401(mcp: MCP, alice: Person) -> None:
-    """One of them would be checked, and the other one's rate limit would be used."""
+    """Otherwise one token would be authenticated, and the rate limit of the other one used."""
     (secret, _), (other, _) = make_token(alice), make_token(alice)
 
     assert mcp.post(LIST, secret, authorization=f"Bearer {other}")[0] == 401

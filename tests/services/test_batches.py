@@ -179,13 +179,13 @@ def test_many_puts__with_ttl_tags_and_deleted_keys__equal_single_puts(notes: Per
     assert outcomes[2].entry.expires_at is None
 
 
-def test_rights__viewer__may_read_but_not_write(notes: Person, bob: Person) -> None:
+def test_permissions__viewer__may_read_but_not_write(notes: Person, bob: Person) -> None:
     assert run(bob, op("get", "a"))[0].entry.value == '"a"'
     with pytest.raises(Forbidden):
         run(bob, op("get", "a"), op("put", "c", 1))
 
 
-def test_rights__restricted_token__has_no_access_to_other_data(notes: Person) -> None:
+def test_permissions__restricted_token__has_no_access_to_other_data(notes: Person) -> None:
     _, narrow = make_token(notes, Role.EDITOR, namespaces=["else.*"])
     for verb in ("get", "put", "patch", "delete"):
         with pytest.raises(NotRegistered):

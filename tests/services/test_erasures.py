@@ -280,7 +280,7 @@ def test_erase__resource__includes_threads_and_no_keys_of_frameworks(
 
 
 def _start_revert(alice: Person, key: str, kind: str) -> Revert:
-    """A revert that has found its entries: `a`, which was written since then, `key` and `z`."""
+    """A revert that has found its entries: `a`, which is written again afterwards, `key` and `z`."""
     make_namespace(alice.actor)
     for each in ("a", key, "z"):
         put(replace(alice.actor, request_id="r"), "notes", each, 1)
@@ -340,7 +340,7 @@ def test_erase__while_a_revert_writes_the_key__waits_for_it(
     alice: Person, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     job = _start_revert(alice, f"k-{SECRET}", kind)
-    # As the search of an entry by its key would have it: an erasure changes this filter.
+    # The filter of a revert that was requested for this key. An erasure changes it.
     Revert.objects.filter(at__isnull=False).update(filters={"key": f"k-{SECRET}"})
     step = "revert_entries" if kind == "request" else "restore_found"
     with interleave(monkeypatch, revert_jobs, step, lambda: erase(alice, key=f"k-{SECRET}")):
@@ -413,7 +413,7 @@ def test_erase__run_whose_revert_has_begun__is_in_no_table(
 
 
 def _request_history(alice: Person, monkeypatch: pytest.MonkeyPatch, key: str) -> Compaction:
-    """A history compaction whose worker is killed when the first batch, which ends with `key`, is stored."""
+    """A history compaction whose worker is killed after the first batch, which ends with `key`, was stored."""
     monkeypatch.setattr(retention, "BATCH", 2)
     make_namespace(alice.actor, history_keep_last=1)
     for name in ("a", key, "y", "z", "z"):
@@ -465,7 +465,7 @@ def test_erase__while_history_compaction_pauses_at_the_key__waits_for_it(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_erase__while_history_compaction_is_given_up__leaves_no_key(
+def test_erase__history_compaction_fails_after_its_last_attempt__leaves_no_key(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = _request_history(alice, monkeypatch, f"k-{SECRET}")

@@ -59,7 +59,7 @@ def test_token__limited_to_namespaces__reverts_only_those_and_sees_its_own_jobs(
         revert_jobs.find_revert(limited, theirs.public_id)
 
 
-def test_token__with_more_rights_than_before__continues_its_revert(alice: Person) -> None:
+def test_token__with_more_permissions_than_before__continues_its_revert(alice: Person) -> None:
     write_many(alice, 3)
     _, actor = make_token(alice, namespaces=["notes"])
     job = revert_jobs.request_revert(actor=actor, request_id="r")

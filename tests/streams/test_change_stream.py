@@ -267,7 +267,7 @@ def test_stream__token_revoked__is_closed(listen, alice) -> None:
     assert any(event.data["key"] == "still here" for event in other)
 
 
-def test_stream__rights_of_the_token_changed__is_closed_and_opens_again(listen, alice) -> None:
+def test_stream__permissions_of_the_token_changed__is_closed_and_opens_again(listen, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
     stream = listen(token)
     change = partial(change_token, actor=alice.actor, token_id=int(actor.id))

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 3370101e88e02e2446efb27177eb705a41213db86895fc32ba8d75c4c2b1f05c
+// sha256 of docs/openapi.json: 6f252d1aebf2778f01abb5eb6fb6816a39ae1ed24a48ce818d3862dcaab57b0f
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2383,7 +2383,7 @@ export interface paths {
         head?: never;
         /**
          * Change an API token
-         * @description The secret stays valid. The next request with the token has the changed permissions, and streams that are open with the previous ones are closed. The token cannot have more permissions than the caller, nor get more permissions if it is valid for longer than the caller's token. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.
+         * @description The secret stays valid. The next request with the token has the changed permissions, and streams that are open with the previous ones are closed. After the change, the token must not have more permissions than the caller. If the change adds permissions or sets `expires_at`, it must not expire later than the caller's token. Refused for a token that was rotated or revoked or has expired. Only an operator's token can change an operator's token.
          */
         patch: operations["change_token"];
         trace?: never;

@@ -134,14 +134,16 @@ def _format_value(value: object) -> str:
 
 
 def _links() -> list[tuple[str, str, str]]:
-    """URL, name, description."""
+    """URL, name, description. No URL: a browser cannot open it."""
     return [
         (reverse("api:docs"), "API", "interactive API reference"),
         (reverse("api:schema"), "OpenAPI", "OpenAPI document"),
         (
+            "",
             reverse("web:metrics"),
-            "/metrics",
-            "metrics for Prometheus; requires METRICS_TOKEN as bearer token",
+            "metrics for Prometheus; requires METRICS_TOKEN as bearer token"
+            if settings.METRICS_TOKEN
+            else "metrics for Prometheus; off until METRICS_TOKEN is set",
         ),
         (reverse("web:healthz"), "/healthz", "liveness probe"),
         (reverse("web:readyz"), "/readyz", "readiness probe"),

@@ -39,6 +39,18 @@ def test_system__admin__sees_every_part(admin: Client) -> None:
     assert f"<strong>{__version__}</strong>" in shown
 
 
+@pytest.mark.parametrize(
+    ("token", "says"), [("", "off until METRICS_TOKEN is set"), (SECRET, "requires METRICS_TOKEN")]
+)
+def test_system__metrics__are_no_link(
+    admin: Client, settings: Settings, token: str, says: str
+) -> None:
+    settings.METRICS_TOKEN = token
+    shown = page(admin, "/system")
+    assert says in shown
+    assert 'href="/metrics"' not in shown
+
+
 def test_system__viewer__sees_no_settings(viewer: Client) -> None:
     shown = page(viewer, "/system")
     assert "Queues" in shown

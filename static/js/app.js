@@ -439,9 +439,10 @@ document.addEventListener("submit", (event) => {
 // Clicks ---------------------------------------------------------------------------------------
 
 async function copy(button) {
-  const from = button.dataset.copy ? $(button.dataset.copy) : $("code", button.closest("figure"));
+  const { copyText, copy: from } = button.dataset;
+  const text = copyText ?? (from ? $(from) : $("code", button.closest("figure"))).textContent;
   try {
-    await navigator.clipboard.writeText(button.dataset.copyText ?? from.textContent);
+    await navigator.clipboard.writeText(text);
     showToast({ text: "Copied", kind: "done" });
   } catch {
     showToast({ text: "The browser did not allow copying", kind: "failed" });

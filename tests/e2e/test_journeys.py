@@ -16,7 +16,7 @@ from state_admin.services.entry_views import read_entry
 from state_admin.services.logins import set_password
 from state_admin.services.workspaces import add_member, ensure_workspace
 from state_admin.web import entry_list
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_thread, put
 from tests.web.stories import create_story
 
 from .conftest import Errors, press, take_held
@@ -461,6 +461,24 @@ def test_code__copied__is_in_the_clipboard(page: Page) -> None:
     page.get_by_role("button", name="Copy Read with curl").click()
     expect(page.locator("[data-toast]")).to_contain_text("Copied")
     assert "/api/v1/state/team/thread::t1" in page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.usefixtures("team")
+@pytest.mark.parametrize(
+    ("path", "name", "copied"),
+    [
+        ("/namespaces/team", "Copy the schema", "{"),
+        ("/threads/thread-1", "Copy the thread id", "thread-1"),
+    ],
+)
+def test_button__clicked__copies(
+    page: Page, alice: Person, path: str, name: str, copied: str
+) -> None:
+    make_thread(alice.actor, "thread-1")
+    page.goto(path)
+    page.get_by_role("button", name=name).click()
+    expect(page.locator("[data-toast]")).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()").startswith(copied)
 
 
 @pytest.mark.usefixtures("team")

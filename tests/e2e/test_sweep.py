@@ -33,6 +33,11 @@ SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"
 IS_COMPLETE = "() => !document.querySelector('.htmx-request, [aria-busy=true]')"
 RUN_AXE = "options => axe.run(document, options)"
 
+# Buttons that send no form. What they open or change is gone with the page.
+CLICK_BUTTONS = """() => {
+    for (const button of document.querySelectorAll("button[type=button]")) button.click();
+}"""
+
 # The forms of a page and the links to forms in dialogs: their selectors, and the paths they send to.
 LIST_FORMS = """(root) => [...root.querySelectorAll("main form, main a[hx-target='#dialog']")]
     .map((each, index) => { each.id ||= `form-${index}`; return each })
@@ -105,6 +110,8 @@ def sweep(
         page.evaluate(AXE_SCRIPT)
         for look in looks:
             found += [f"{path}, {look.name}: {wrong}" for wrong in inspect(page, look)]
+        page.evaluate(CLICK_BUTTONS)
+        page.wait_for_function("() => true")  # errors until now have arrived
         # As late as possible, so that errors of scripts after loading are assigned to their own
         # page.
         found += [f"{path}: {error}" for error in errors.found]

@@ -186,12 +186,13 @@ def settle(done: Sequence[int], skipped: Sequence[tuple[int, str]]) -> None:
 
 # Locked in the order of all batches: by (namespace, key). If a row changes while this statement waits
 # for its lock, its version differs, and the row is not returned. Subqueries as in _NEXT, so that the
-# plan does not depend on statistics.
+# plan does not depend on statistics. A version that had expired before the request, which no sweep may
+# have recorded, has no value: the request created the entry.
 _LOCK = """
 SELECT e.id, e.tags, e.pinned, e.deleted, e.namespace_id, want.namespace, e.key, e.version,
     CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
         THEN e.value::text END,
-    e.expires_at, r.version, r.value::text, r.expires_at, coalesce(r.expires_at <= now(), false),
+    e.expires_at, r.version, r.value, r.expires_at, coalesce(r.expires_at <= now(), false),
     r.redacted_at IS NOT NULL
 FROM (
     SELECT * FROM unnest(
@@ -209,7 +210,11 @@ CROSS JOIN LATERAL (
     FOR UPDATE
 ) e
 LEFT JOIN LATERAL (
-    SELECT r.* FROM entry_revisions r
+    SELECT r.version, r.redacted_at,
+        CASE WHEN r.expires_at <= own.at THEN NULL ELSE r.value::text END AS value,
+        CASE WHEN r.expires_at <= own.at THEN NULL ELSE r.expires_at END AS expires_at
+    FROM entry_revisions r
+    LEFT JOIN entry_revisions own ON own.entry_id = r.entry_id AND own.version = want.first
     WHERE r.entry_id = e.id AND r.version = want.first - 1
     OFFSET 0
 ) r ON true
@@ -228,7 +233,7 @@ class WrittenEntry(NamedTuple):
 class RevertibleEntry(NamedTuple):
     """An entry as a request left it, and its version before the request (`then_…`). `then_version` is
     None if that version is not stored or did not exist. A value is JSON text, or None if the entry
-    had no value."""
+    had no value or it had expired."""
 
     entry_id: int
     tags: Sequence[str]

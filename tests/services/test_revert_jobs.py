@@ -183,12 +183,14 @@ def test_revert__not_possible__says_why(alice: Person) -> None:
     for key in ("compacted", "expired", "refused", "same"):
         put(alice.actor, "notes", key, 1)
     EntryRevision.objects.filter(entry__key="compacted").delete()
-    past = timezone.now() - timedelta(seconds=1)
-    EntryRevision.objects.filter(entry__key="expired").update(expires_at=past)
     actor = request(alice, "r")
     for key in ("compacted", "expired", "refused"):
         put(actor, "notes", key, "new")
     put(actor, "notes", "same", 1)
+    past = timezone.now() - timedelta(seconds=1)
+    expired = EntryRevision.objects.filter(entry__key="expired")
+    expired.update(at=past - timedelta(minutes=1))  # it expired after the request
+    expired.filter(version=1).update(expires_at=past)
     make_namespace(alice.actor, schema={"type": ["string", "null"]})
 
     job = revert(alice, "r")

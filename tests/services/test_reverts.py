@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from state_admin.models import AuditRow, Entry, EntryRevision
 from state_admin.models.reverts_sql import WrittenEntry
-from state_admin.services import reverts
+from state_admin.services import maintenance, reverts
 from state_admin.services.errors import Forbidden, Invalid
 from tests.builders import Person, make_namespace, put
 from tests.services.test_revert_jobs import changed, request
@@ -34,7 +34,9 @@ def test_revert__clock_of_the_worker_is_wrong__expiry_is_that_of_the_database(
         put(alice.actor, "notes", key, "old", ttl_seconds=3600)
         put(alice.actor, "notes", key, "new")
     past = timezone.now() - timedelta(seconds=1)
-    EntryRevision.objects.filter(entry__key="expired", version=1).update(expires_at=past)
+    expired = EntryRevision.objects.filter(entry__key="expired")
+    expired.update(at=past - timedelta(minutes=1))  # it expired after the request
+    expired.filter(version=1).update(expires_at=past)
 
     with time_machine.travel(timezone.now() + timedelta(days=days)):
         written = [WrittenEntry("notes", key, 2, 2) for key in ("expired", "live")]
@@ -44,6 +46,25 @@ def test_revert__clock_of_the_worker_is_wrong__expiry_is_that_of_the_database(
     assert [(each.key, each.why) for each in result.skipped] == [
         ("expired", "its previous value has expired")
     ]
+
+
+def test_revert__created_over_an_expired_entry__deletes_it(alice: Person) -> None:
+    make_namespace(alice.actor)
+    past = timezone.now() - timedelta(seconds=1)
+    for key in ("recorded", "unrecorded"):
+        put(alice.actor, "notes", key, "old", ttl_seconds=3600)
+    EntryRevision.objects.update(expires_at=past)
+    Entry.objects.filter(key="recorded").update(expires_at=past)
+    maintenance.expire_entries()  # adds a version `expire`
+    Entry.objects.filter(key="unrecorded").update(expires_at=past)
+    for key in ("recorded", "unrecorded"):
+        put(alice.actor, "notes", key, "new")
+
+    written = [WrittenEntry("notes", "recorded", 3, 3), WrittenEntry("notes", "unrecorded", 2, 2)]
+    result = reverts.revert_entries(actor=alice.actor, written=written)
+
+    assert [each.key for each in result.done] == ["recorded", "unrecorded"]
+    assert not Entry.objects.live().exists()
 
 
 def test_revert__without_the_role_or_too_many__is_refused(

@@ -15,7 +15,7 @@ from django.db.models.functions import Cast
 from state_admin.domain import blame, json_pointers, values
 from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON, MISSING, pointer_of
-from state_admin.models import EntryRevision
+from state_admin.models import EntryRevision, database
 
 from .errors import BadRequest
 from .namespaces import find_definition
@@ -67,15 +67,27 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
     at_once = min(max(_BYTES_AT_ONCE // largest, 10), 1_000)
     # Creating model instances and datetimes for a long history takes longer than comparing its values.
     # So rows are tuples with the time as text, and _show parses only the times that are returned.
-    rows = stored.order_by("-version").values_list("value", *_COLUMNS, Cast("at", TextField()))
+    rows = stored.order_by("-version").values_list(
+        "value", "expires_at", *_COLUMNS, Cast("at", TextField())
+    )
 
     def history() -> Iterator[tuple[tuple[Any, ...], JSON, bool]]:
-        for value, *version in rows.iterator(chunk_size=at_once):
-            exists = value is not None
+        later = ""
+        for value, expires_at, *version in rows.iterator(chunk_size=at_once):
+            exists = value is not None and not _has_expired(expires_at, later)
             yield tuple(version), values.load_plain(value) if exists else None, exists
+            later = version[-1]
 
     with transaction.atomic():  # outside of one, a cursor would copy the whole history first
         return [_show(line) for line in blame.attribute(history())]
+
+
+def _has_expired(expires_at: datetime | None, later: str) -> bool:
+    """Whether a version expired before the next one was written, at `later`; "": there is none, and it
+    has expired now. The sweep may not have recorded it."""
+    if expires_at is None:
+        return False
+    return expires_at <= (datetime.fromisoformat(later) if later else database.read_time())
 
 
 def _show(line: blame.BlamedPointer[tuple[Any, ...]]) -> Attribution:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 from django.db.models.functions import Now
 
-from state_admin.models import EntryRevision, Namespace
+from state_admin.models import Entry, EntryRevision, Namespace
 from state_admin.services import blame, entries
 from state_admin.services.blame import blame_entry
 from state_admin.services.errors import BadRequest, NotRegistered
@@ -38,6 +41,24 @@ def test_blame__no_entry__is_empty(alice: Person) -> None:
     put(alice.actor, "notes", "k", 1)
     entries.delete_entry(actor=alice.actor, namespace="notes", key="k")
     assert blamed(alice) == {}
+
+
+def test_blame__expired_entry__is_empty_before_the_sweep(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"a": 1}, ttl_seconds=60)
+    assert blamed(alice) == {"": (1, "alice")}
+    EntryRevision.objects.update(expires_at=Now() - timedelta(seconds=1))
+    assert blamed(alice) == {}
+
+
+def test_blame__created_over_an_expired_entry__has_one_version(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"a": 1}, ttl_seconds=60)
+    past = Now() - timedelta(seconds=1)
+    EntryRevision.objects.update(expires_at=past)
+    Entry.objects.update(expires_at=past)
+    put(replace(alice.actor, name="bob"), "notes", "k", {"a": 1, "b": 1})
+    assert blamed(alice) == {"": (2, "bob")}
 
 
 def test_blame__unregistered_after_caching__is_refused(alice: Person) -> None:

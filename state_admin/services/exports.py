@@ -10,7 +10,7 @@ from django.db import transaction
 
 from state_admin.domain import reducers, values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.values import Fault, Raw
+from state_admin.domain.values import MAX_VALUE_BYTES, Fault, Raw
 from state_admin.models import RevisionKind, StateKey
 
 from . import snapshots
@@ -114,6 +114,8 @@ def import_snapshot(
 
 
 def _value_faults(slot: Slot, raw: Raw, pointer: str) -> list[Fault]:
+    if (size := len(raw.text.encode())) > MAX_VALUE_BYTES:
+        return [Fault(pointer, f"has {size} bytes; the limit is {MAX_VALUE_BYTES} bytes")]
     try:
         values.check(raw, pointer)
     except values.RefusedJSON as refused:

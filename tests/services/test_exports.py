@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from state_admin.domain import values
+from state_admin.domain.values import MAX_VALUE_BYTES
 from state_admin.models import AuditRow, Change, Revision, StateKey, StateValue, Thread
 from state_admin.services import exports, snapshots
 from state_admin.services.errors import Forbidden, Gone, Invalid, NotFound, RevisionConflict
@@ -205,6 +206,13 @@ def test_import__invalid_values__are_all_reported(run: Person) -> None:
     assert pointers == ["/snapshot/extensions/count", "/snapshot/extensions/list/1"]
     # Skipping applies to unknown keys, never to invalid values.
     refused(run, {"count": "x"}, unknown_keys="skip")
+
+
+def test_import__value_above_the_limit__is_refused(run: Person) -> None:
+    problem = refused(run, {"plan": "x" * (MAX_VALUE_BYTES - 1)})
+    (fault,) = problem.data["errors"]
+    assert fault["pointer"] == "/snapshot/extensions/plan"
+    assert fault["message"] == "has 8388609 bytes; the limit is 8388608 bytes"
 
 
 @pytest.mark.parametrize(

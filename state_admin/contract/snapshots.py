@@ -57,8 +57,8 @@ class ImportedSnapshot(Answer):
     skipped_keys: Annotated[
         list[str],
         doc(
-            "Keys that were left out because they are not registered. Those of the runtime "
-            "(`__runtime.…`) are left out, too, and not listed.",
+            "Keys that were left out because they are not registered. A thread that has had a run keeps its "
+            "`__runtime.run_lifecycle`, which is not listed.",
             ["scratch"],
         ),
     ]

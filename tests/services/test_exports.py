@@ -136,6 +136,13 @@ def test_import__into_a_thread_with_runs__keeps_its_own_lifecycle(run: Person) -
 # What an import does -------------------------------------------------------------------------
 
 
+def test_import__other_keys_of_the_runtime__are_imported(run: Person) -> None:
+    done = take(run, {"__runtime.active_agent": "planner", LIFE: {"run_id": "x"}}, "t1")
+    assert done.skipped == ()
+    assert state(run, "t1")["__runtime.active_agent"] == "planner"
+    assert state(run, "t1")[LIFE]["run_id"] == "r1"
+
+
 def test_import__replace__equals_the_snapshot_as_one_revision(run: Person) -> None:
     done = take(run, {"plan": {"goal": "x"}, "count": 5}, "t1")
     assert done.snapshot.revision == 3

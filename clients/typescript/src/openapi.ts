@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 6f252d1aebf2778f01abb5eb6fb6816a39ae1ed24a48ce818d3862dcaab57b0f
+// sha256 of docs/openapi.json: d16a81db54e09da867652f4d0baac53fb602fc2a806b3ccc1d91f3b1779ddf2a
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -5048,7 +5048,7 @@ export interface components {
              */
             revision: number;
             /**
-             * @description Keys that were left out because they are not registered. Those of the runtime (`__runtime.…`) are left out, too, and not listed.
+             * @description Keys that were left out because they are not registered. A thread that has had a run keeps its `__runtime.run_lifecycle`, which is not listed.
              * @example [
              *       "scratch"
              *     ]

@@ -26,7 +26,7 @@ from .reverts import Revert
 from .search import SearchDocument, SearchPosition
 from .webhooks import Webhook, WebhookDelivery
 from .workspace_copies_sql import copy_out, names_of, rows_of
-from .workspace_tables import TABLES, Table
+from .workspace_tables import REVERT_PROGRESS, TABLES, Table
 from .workspaces import Workspace
 
 # The primary key of a row in the source, and its values in the target.
@@ -198,6 +198,8 @@ def _moved(table: Table, column: str, shifts: Shifts) -> str:
         # The job writes with the permissions of its token. A user is found by name.
         shift = shifts.get(ApiToken._meta.db_table, 0)
         return f"CASE WHEN x.actor_kind = 'token' THEN ({own}::bigint + {shift:d})::text ELSE {own} END"
+    if table.model is Revert and column == "progress":
+        return REVERT_PROGRESS
     if _is_user(table, column):
         return f"(SELECT u.username FROM {_USERS} u WHERE u.id = {own})"
     if shift := _shift_of(table, column, shifts):

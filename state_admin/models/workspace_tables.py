@@ -157,8 +157,9 @@ _LOOKUP_IS_NEW: Final = (
     "(x.digest IS NULL OR EXISTS (SELECT FROM api_tokens t WHERE t.lookup = x.lookup))"
 )
 
-# The position of a search is a number of the source's audit log: the copy begins again.
-_REVERT_PROGRESS: Final = "CASE WHEN x.total IS NULL THEN '{}'::jsonb ELSE x.progress END"
+# The position of a search in the audit log consists of numbers of the source: the copy begins again. That of
+# a search in the entries is a name.
+REVERT_PROGRESS: Final = "x.progress - '{near,up,down,low,found}'::text[]"
 
 # The job writes with the permissions of its token, which has a new number. A user is found by name.
 _REVERT_ACTOR: Final = (
@@ -219,7 +220,7 @@ TABLES: Final = (
     Table(
         Revert,
         columns={
-            "progress": Column(imported=_REVERT_PROGRESS),
+            "progress": Column(imported=REVERT_PROGRESS),
             "actor_id": Column(imported=_REVERT_ACTOR),
         },
     ),

@@ -11,6 +11,7 @@ import pytest
 from project.audit_stream import Destination
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken, Entry, MoveState, Revert
+from state_admin.models.database import read_time
 from state_admin.services import revert_jobs, tokens
 from state_admin.services.audit_stream import stream_audit
 from state_admin.services.errors import Conflict
@@ -31,6 +32,27 @@ def test_run__unfinished_reverts__continue_in_the_target_by_the_same_requesters(
         revert_jobs.request_revert(actor=actor, request_id=f"wrong {key}")
     with target.used():
         make_person("zoe", "other", Role.ADMIN)  # another user has the number of alice
+    expect(target, "acme", "alice", "bob")
+    with mover_to(target, "acme") as mover:
+        mover.run()
+
+    with target.used():
+        for job in Revert.objects.order_by("pk"):
+            assert revert_jobs.run_revert(job.pk) == "done"
+        values = Entry.objects.filter(key__in=["k0", "k1"]).order_by("key")
+        assert list(values.values_list("value", flat=True)) == ['{"n": 0}', '{"n": 1}']
+
+
+def test_run__revert_that_searches__continues_in_the_target(
+    acme: Person, target: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revert_jobs, "SPAN", 1)
+    at = read_time()
+    for key in ("k0", "k1"):
+        put(replace(acme.actor, request_id="wrong"), "notes", key, "wrong")
+    for reverted in ({"request_id": "wrong"}, {"at": at, "namespace": "notes"}):
+        job = revert_jobs.request_revert(actor=acme.actor, **reverted)
+        assert revert_jobs.run_revert(job.pk, seconds=0) == "queued"
     expect(target, "acme", "alice", "bob")
     with mover_to(target, "acme") as mover:
         mover.run()

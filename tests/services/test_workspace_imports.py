@@ -36,6 +36,7 @@ from state_admin.models import (
     feed_sql,
     workspace_copies_sql,
 )
+from state_admin.models.database import read_time
 from state_admin.models.feed_eras import begin_era
 from state_admin.models.workspace_tables import OLDEST_MIGRATION
 from state_admin.services import (
@@ -480,3 +481,23 @@ def test_import__unfinished_revert_of_a_token__belongs_to_the_copy_of_the_token(
     assert (job.actor_kind, job.actor_id) == ("token", str(token.pk))
     assert revert_jobs.run_revert(job.pk) == "done"
     assert revert_jobs.run_revert(Revert.objects.get(workspace=acme.workspace).pk) == "failed"
+
+
+def test_import__revert_that_searches__continues_in_the_copy(
+    acme: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revert_jobs, "SPAN", 1)
+    actor = make_token(acme)[1]
+    at = read_time()
+    for key in "bcd":
+        put(replace(actor, request_id="wrong"), "notes", key, "wrong")
+    for target in ({"request_id": "wrong"}, {"at": at, "namespace": "notes"}):
+        job = revert_jobs.request_revert(actor=actor, **target)
+        for _ in range(2):  # each finds the next entry
+            assert revert_jobs.run_revert(job.pk, seconds=0) == "queued"
+
+    copied = copy(export("acme")).workspace
+    for job in Revert.objects.filter(workspace=copied).order_by("pk"):
+        assert revert_jobs.run_revert(job.pk) == "done"
+    live = Entry.objects.filter(namespace__workspace=copied).live()
+    assert list(live.values_list("key", flat=True)) == ["a"]

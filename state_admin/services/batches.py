@@ -127,6 +127,8 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
     failed: dict[int, Problem] = {}
     grouped: set[int] = set()
     budget = _Budget()
+    # Deletions one by one make room for the puts after them.
+    limited = quotas.limited(actor)
     with quotas.undo_additions(), transaction.atomic():
         seen = _read_together(actor, operations)
         order = _key_order(operations)
@@ -136,7 +138,7 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
             if index in outcomes:
                 continue
             try:
-                if index not in grouped:
+                if index not in grouped and not limited:
                     group = _next_deletions(operations, order[position:], seen)
                     grouped |= set(group)
                     outcomes |= _delete_together(actor, operations, group)

@@ -11,7 +11,7 @@ from django.db import connections
 
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Entry, EntryRevision, entries_sql, hot
-from state_admin.services import batches, clearing, entries, entry_views
+from state_admin.services import batches, clearing, entries, entry_views, quotas
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import (
     Forbidden,
@@ -435,3 +435,17 @@ def test_gets__of_too_much__are_refused(
     assert refused.value.hint == "Read the entries in several batches."
     outcomes = run(notes, *operations, atomic=False)
     assert [outcome.problem is None for outcome in outcomes][-2:] == [True, False]
+
+
+@pytest.mark.parametrize("version", [None, 1])
+def test_batch__deletions_at_the_quota__make_room_for_puts(
+    notes: Person, version: int | None
+) -> None:
+    quotas.set_quota(actor=notes.actor, entries=2, bytes=None, threads=None)
+    quotas.read_usage(notes.actor)  # measured before the batch
+    run(
+        notes,
+        *(op("delete", key, if_version=version) for key in "ab"),
+        *(op("put", key, 2) for key in "cd"),
+    )
+    assert stored_values() == {"c": "2", "d": "2"}

@@ -118,7 +118,14 @@ def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tupl
     return scope, content
 
 
-def result_of(tool: Tool, answer: Answer) -> CallToolResult:
+def does_write(tool: Tool, arguments: Mapping[str, Raw]) -> bool:
+    """Whether the call of a tool writes, if it succeeds: a batch may only read."""
+    if "operations" in arguments:
+        return any(each["op"] != "get" for each in arguments["operations"].value)
+    return not tool.reads
+
+
+def result_of(tool: Tool, answer: Answer, wrote: bool) -> CallToolResult:
     """The tool's result: the response of the API, or its problem document as an error."""
     body, status = answer.body, answer.status
     if status == HTTPStatus.NOT_FOUND:
@@ -129,7 +136,7 @@ def result_of(tool: Tool, answer: Answer) -> CallToolResult:
         return failure_of(
             Invalid(
                 f"the result has {len(body)} bytes; the limit is {MOST_BYTES} bytes",
-                hint=("" if tool.reads else "The writes were performed; do not repeat them. ")
+                hint=("The writes were performed; do not repeat them. " if wrote else "")
                 + "Request less: a lower limit, a prefix, no include, or a single entry.",
             )
         )

@@ -76,13 +76,14 @@ def _handlers(host: Host, listening: Listening) -> dict[str, Any]:
         def read() -> Any:
             arguments = calls.arguments_in(body)
             calls.check_arguments(tool, arguments)
-            return calls.request_of(tool, arguments, caller)
+            request = calls.request_of(tool, arguments, caller)
+            return *request, calls.does_write(tool, arguments)
 
         try:
-            scope, content = read() if len(body) <= _SMALL else await host.in_thread(read)
+            scope, content, writes = read() if len(body) <= _SMALL else await host.in_thread(read)
         except Problem as problem:
             return calls.failure_of(problem, caller.actor.request_id)
-        return calls.result_of(tool, await host.ask(scope, content))
+        return calls.result_of(tool, await host.ask(scope, content), writes)
 
     async def list_resources(
         ctx: Context, params: types.PaginatedRequestParams | None

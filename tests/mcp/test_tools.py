@@ -211,6 +211,8 @@ def test_batch__result_too_large__error_says_that_it_was_written(mcp: MCP, alice
     problem = problem_of(mcp.call(alice.token, "batch", operations=operations))
     assert problem["hint"].startswith("The writes were performed; do not repeat them.")
     assert EntryRevision.objects.filter(entry__key="a/b").exists()
+    problem = problem_of(mcp.call(alice.token, "batch", operations=operations[1:]))
+    assert problem["hint"].startswith("Request less:")
 
 
 @pytest.mark.usefixtures("world")

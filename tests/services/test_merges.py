@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from state_admin.models import entries_sql
-from state_admin.services.entries import Precondition
+from state_admin.models import Namespace, entries_sql
+from state_admin.services.entries import Precondition, patch_entry
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
 
 pytestmark = pytest.mark.django_db
@@ -43,3 +43,21 @@ def test_put__merged_while_others_write_ten_times__succeeds(
     done = put(alice.actor, "notes", "k", {"mine": 1}, precondition=Precondition(1, merge=True))
 
     assert done.value == '{"mine":1,"theirs":9}'
+
+
+def test_patch__merged_with_the_creation__starts_from_the_newest_default(alice: Person) -> None:
+    make_namespace(alice.actor, default={"count": 1})
+    put(alice.actor, "notes", "k", {"count": 2, "theirs": 1})
+    # Another process changed the default; this one has cached the former definition.
+    Namespace.objects.update(default='{"count": 2}', schema_version=2)
+
+    done = patch_entry(
+        actor=alice.actor,
+        namespace="notes",
+        key="k",
+        kind="update",
+        operations={"op": "add", "path": "/count", "value": 1},
+        precondition=Precondition(0, merge=True),
+    )
+
+    assert done.entry.value == '{"count":3,"theirs":1}'

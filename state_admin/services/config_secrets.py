@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 
 from state_admin.domain import config, values
 from state_admin.domain.config import Kind, Secret
-from state_admin.models import ConfigSecret, Entry, Workspace
+from state_admin.models import ConfigSecret, Entry, Workspace, freezing_sql
 from state_admin.models.workspace_copies_sql import StagedSecret
 
 from . import encryption, journal
@@ -29,11 +29,13 @@ _API_KEY = "/api_key"
 @dataclass(frozen=True)
 class Rotation:
     """How many secrets were encrypted again, how many already had the newest key, and those that no
-    configured key can decrypt (`workspace: the secret at …`, or `username: what`)."""
+    configured key can decrypt (`workspace: the secret at …`, or `username: what`). `frozen`: the
+    workspaces that refuse writes and have secrets with another key."""
 
     rotated: int
     current: int
     unreadable: list[str]
+    frozen: list[str] = field(default_factory=list)
 
 
 def find_live_record(workspace_id: int, kind: Kind, identity: str) -> Entry:
@@ -114,29 +116,40 @@ def rotate_secrets() -> Rotation:
     interrupt."""
     newest = newest_key_id(_PURPOSE)
     current = ConfigSecret.objects.filter(key_id=newest).count()
-    rotated, unreadable = 0, list[str]()
-    for workspace_id in Workspace.objects.order_by("pk").values_list("pk", flat=True):
-        for ids in _old_ones(workspace_id, newest):
-            with transaction.atomic():
-                done = 0
-                for row in (
-                    _rows().filter(pk__in=ids).select_for_update(of=("self",)).order_by("pk")
-                ):
-                    try:
-                        plain = open_secret(row)
-                    except Unreadable as problem:
-                        slug = row.entry.namespace.workspace.slug
-                        unreadable.append(f"{slug}: {problem.detail}")
-                        continue
-                    place = _place(row.entry, row.pointer, row.public_id)
-                    row.key_id, row.ciphertext = encrypt(_PURPOSE, plain, place)
-                    row.save(update_fields=["ciphertext", "key_id"])
-                    done += 1
-                if done:
-                    trace = journal.Trace("config.rotate", detail={"secrets": done})
-                    journal.record(system_actor(workspace_id, "operator"), [trace])
-                    rotated += done
-    return Rotation(rotated, current, unreadable)
+    rotated, unreadable, frozen = 0, list[str](), list[str]()
+    workspaces = Workspace.objects.present().order_by("pk")
+    for workspace_id, slug in workspaces.values_list("pk", "slug"):
+        try:
+            for ids in _old_ones(workspace_id, newest):
+                done, lines = _rotate(workspace_id, ids)
+                rotated += done
+                unreadable += lines
+        except OperationalError as error:
+            if not freezing_sql.is_refusal(error):
+                raise
+            frozen.append(slug)
+    return Rotation(rotated, current, unreadable, frozen)
+
+
+def _rotate(workspace_id: int, ids: Sequence[int]) -> tuple[int, list[str]]:
+    """Encrypt these secrets with the newest key. Returns how many, and those that no key decrypts."""
+    done, unreadable = 0, list[str]()
+    with transaction.atomic():
+        rows = _rows().filter(pk__in=ids).select_for_update(of=("self",)).order_by("pk")
+        for row in rows:
+            try:
+                plain = open_secret(row)
+            except Unreadable as problem:
+                unreadable.append(f"{row.entry.namespace.workspace.slug}: {problem.detail}")
+                continue
+            place = _place(row.entry, row.pointer, row.public_id)
+            row.key_id, row.ciphertext = encrypt(_PURPOSE, plain, place)
+            row.save(update_fields=["ciphertext", "key_id"])
+            done += 1
+        if done:
+            trace = journal.Trace("config.rotate", detail={"secrets": done})
+            journal.record(system_actor(workspace_id, "operator"), [trace])
+    return done, unreadable
 
 
 def import_secrets(

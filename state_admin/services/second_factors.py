@@ -26,7 +26,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.models import Membership, User
 
 from . import journal
-from .actors import actor_of_user, require, system_actor
+from .actors import actors_of_user, require, system_actor
 from .config_secrets import Rotation
 from .encryption import Encrypted, InvalidCiphertext, UnknownKey, decrypt, encrypt, newest_key_id
 from .errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, Unreadable
@@ -240,9 +240,10 @@ def rotate_secrets() -> Rotation:
                     device.save(update_fields=["data"])
                 rotated += changed
                 current += not changed
-            actor = actor_of_user(user)
-            if rotated and actor is not None:
-                _record(system_actor(actor.workspace_id, "operator"), "totp.rotate", user)
+            # Those that accept writes: the audit log of a frozen workspace does not.
+            actors = actors_of_user(user)
+            if rotated and actors:
+                _record(system_actor(actors[0].workspace_id, "operator"), "totp.rotate", user)
             total += rotated
     return Rotation(total, current, unreadable)
 

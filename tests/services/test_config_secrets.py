@@ -22,6 +22,7 @@ from state_admin.services import (
     namespaces,
     redactions,
     webhooks,
+    workspace_freezes,
 )
 from state_admin.services.errors import (
     NotFound,
@@ -29,6 +30,7 @@ from state_admin.services.errors import (
 )
 from tests.builders import Person
 from tests.services.canary import tables_with
+from tests.services.moving import reset
 from tests.services.test_config import (
     NEWER,
     PROVIDER,
@@ -198,6 +200,21 @@ def test_rotate__key_missing__is_reported_and_changes_nothing(
     assert read(registry)["api_key"]["hint"]
     patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER})
     assert secret_of(registry) == NEWER
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rotate__frozen_workspace__is_named_and_the_others_are_rotated(
+    registry: Person, mallory: Person, settings: Any
+) -> None:
+    write(mallory, Kind.PROVIDERS, "openai", PROVIDER)
+    workspace_freezes.freeze(registry.workspace.pk, {}, lambda: None)
+    settings.CONFIG_SECRET_KEYS = ["new"]
+    try:
+        with pytest.raises(CommandError, match=r"refuse writes\. .*:\nacme$"):
+            call_command("rotate_secrets")
+    finally:
+        reset()
+    assert config_secrets.rotate_secrets() == config_secrets.Rotation(1, 1, [])
 
 
 @pytest.mark.parametrize("pointers", [[], ["/api_key"], ["/api_key/$secret"]])

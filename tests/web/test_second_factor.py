@@ -19,13 +19,14 @@ from pytest_django import Settings
 
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, LoginAttempt, Membership
-from state_admin.services import second_factors
+from state_admin.services import second_factors, workspace_freezes
 from state_admin.services.encryption import newest_key_id
 from state_admin.services.errors import RateLimited, Unreadable
 from state_admin.services.logins import set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
 from tests.builders import Person
+from tests.services.moving import reset
 from tests.services.racing import interleave, race
 from tests.web.test_account import GOOD, with_password
 from tests.web.test_single_sign_on import logged_in
@@ -527,6 +528,18 @@ def test_rotate__key_missing__is_reported_and_changes_nothing(
         call_command("rotate_secrets")
     assert list(Authenticator.objects.order_by("pk").values_list("data", flat=True)) == before
     assert not AuditRow.objects.filter(action="totp.rotate").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rotate__user_of_a_frozen_workspace__is_re_encrypted(
+    with_password: Person, secret: str, settings: Settings
+) -> None:
+    settings.CONFIG_SECRET_KEYS = ["a new key"]
+    workspace_freezes.freeze(with_password.workspace.pk, {}, lambda: None)
+    try:
+        assert second_factors.rotate_secrets().rotated == 2
+    finally:
+        reset()
 
 
 @pytest.mark.django_db(transaction=True)

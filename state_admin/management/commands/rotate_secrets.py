@@ -35,5 +35,14 @@ class Command(BaseCommand):
                 "secrets before you remove that key from SECRET_KEY_FALLBACKS:"
             )
             self.stdout.writelines(f"{hook}\n" for hook in hooks)
+        problems = []
         if unreadable := [line for done in parts.values() for line in done.unreadable]:
-            raise CommandError("no configured key decrypts:\n" + "\n".join(unreadable))
+            problems += ["no configured key decrypts:", *unreadable]
+        if frozen := parts["config"].frozen:
+            problems += [
+                "these workspaces are being moved and refuse writes. Run the command again when their "
+                "moves have ended:",
+                *frozen,
+            ]
+        if problems:
+            raise CommandError("\n".join(problems))

@@ -19,7 +19,7 @@ from state_admin.domain import changes
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import Fault
-from state_admin.models import Webhook, WebhookDelivery, database, feed_sql
+from state_admin.models import Webhook, WebhookDelivery, database, erasures_sql, feed_sql
 from state_admin.models.feed_sql import Position
 
 from . import journal
@@ -148,7 +148,8 @@ def find_delivery(actor: Actor, delivery_id: str) -> WebhookDelivery:
 
 def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
     """The webhook, locked until the end of the transaction. Lock it before its deliveries, as
-    workers do."""
+    workers do. No erasure runs meanwhile, because it locks deliveries in another order."""
+    erasures_sql.lock_erasure(actor.workspace_id, shared=True)
     rows = Webhook.objects.visible_to(actor).select_for_update(no_key=True)
     return find_row(rows, "webhook", public_id=webhook_id)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,13 +39,14 @@ from state_admin.services import (
     revert_jobs,
     search,
     tokens,
+    webhook_flow,
     webhook_pump,
     webhooks,
 )
 from state_admin.services.errors import BadRequest, Forbidden, Invalid
 from state_admin.services.runs import RunChange
 from state_admin.services.snapshots import Read
-from tests import builders
+from tests import builders, feeding
 from tests.builders import Person, make_namespace, make_thread, make_token, put, raw
 from tests.feeding import wait_for_feed
 from tests.services.canary import tables_with
@@ -264,6 +266,25 @@ def test_erase__key__keeps_audit_rows_of_others_with_that_name(alice: Person) ->
     kinds = Change.objects.filter(key="prod").values_list("kind", flat=True)
     assert sorted(kinds) == ["state_key.register", "token.create"]
     assert WebhookDelivery.objects.filter(webhook=hook).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__replay_of_dead_letters_meanwhile__waits_for_it(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The erasure changes the deliveries of the run's writes, and then deletes those of the thread."""
+    make_namespace(alice.actor, "notes")
+    hook, _ = webhooks.create_webhook(actor=alice.actor, name="all", url="https://example.com/hook")
+    make_thread(alice.actor, "t1", resource_id=RESOURCE)
+    builders.make_run(alice.actor, "t1", "r1")
+    put(replace(alice.actor, run_id="r1"), "notes", "shared", 1)
+    feeding.pump(hook)
+    WebhookDelivery.objects.update(status="dead")
+    replay = partial(webhook_flow.replay_dead_letters, actor=alice.actor, webhook_id=hook.public_id)
+    with interleave(monkeypatch, erasures_sql, "_delete", replay):
+        erase(alice, resource_id=RESOURCE)
+    shared = WebhookDelivery.objects.get(subject="state/notes/shared")
+    assert shared.status == "queued"
 
 
 def test_erase__resource__includes_threads_and_no_keys_of_frameworks(

@@ -73,15 +73,24 @@ def identify(environ: Mapping[str, Any], path: str, body: bytes) -> Key:
         raise BadRequest("Idempotency-Key must have 1 to 255 characters")
     caller = environ.get("HTTP_AUTHORIZATION", "")
     scope = hashlib.sha256(f"{caller}\n{key}".encode()).hexdigest()
+    # The other keys are those of records from before SECRET_KEY was rotated.
+    fingerprint, *former = (
+        _fingerprint(secret, environ, path, body)
+        for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    )
+    return Key(scope, fingerprint, tuple(former))
+
+
+def _fingerprint(secret: str, environ: Mapping[str, Any], path: str, body: bytes) -> str:
     # A keyed hash, so that the digest cannot be used to guess a secret in the body.
-    digest = hmac.new(settings.SECRET_KEY.encode(), digestmod=hashlib.sha256)
+    digest = hmac.new(secret.encode(), digestmod=hashlib.sha256)
     digest.update(f"{environ['REQUEST_METHOD']} {path}\n".encode())
     digest.update(body)
     for name in (*CONDITIONS, "CONTENT_TYPE"):
         # Requests with neither have the digest of earlier versions, so that their records still apply.
         if (text := environ.get(name)) and text != JSON_TYPE:
             digest.update(f"\n{name}: {text}".encode())
-    return Key(scope, digest.hexdigest())
+    return digest.hexdigest()
 
 
 def _replay(kept: StoredResponse) -> HttpResponse:

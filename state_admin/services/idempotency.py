@@ -24,10 +24,11 @@ R = TypeVar("R")
 @dataclass(frozen=True)
 class Key:
     """The Idempotency-Key of a request. `scope` identifies the key and its caller, `fingerprint` the
-    request."""
+    request; `former` are its fingerprints with former keys."""
 
     scope: str
     fingerprint: str
+    former: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def claim(key: Key) -> StoredResponse | None:
     record = IdempotencyRecord.objects.filter(scope=key.scope).first() if used else None
     if record is None:
         return None
-    if record.fingerprint != key.fingerprint:
+    if record.fingerprint not in (key.fingerprint, *key.former):
         raise Invalid(
             "this Idempotency-Key was used for a different request",
             hint="Use a new key for each different request.",

@@ -89,6 +89,16 @@ def test_repeat__other_kind_of_patch__is_422(notes: Person) -> None:
     assert [answer.status_code for answer in answers] == [201, 422]
 
 
+def test_repeat__after_the_secret_key_was_rotated__returns_the_first_response(
+    notes: Person, settings: Any
+) -> None:
+    first = put(notes)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new", [settings.SECRET_KEY]
+    assert put(notes).content == first.content
+    assert put(notes, 2).status_code == 422
+    assert writes() == 1
+
+
 def test_repeat__of_a_refused_request__returns_the_refusal(notes: Person) -> None:
     stale = {"If_Match": '"5"'}
     first = put(notes, **stale)

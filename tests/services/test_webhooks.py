@@ -397,6 +397,14 @@ def test_secret__secret_key_is_rotated__fallback_still_derives_it(alice: Person)
         assert live_secrets(hook.pk) == []
 
 
+def test_secret__of_a_new_key__is_derived_where_this_key_is_only_a_fallback(alice: Person) -> None:
+    """While processes with the former key still run (docs/operations.md#rotate-secret_key)."""
+    with override_settings(SECRET_KEY="new key", SECRET_KEY_FALLBACKS=["old key"]):
+        hook, secret = webhooks.create_webhook(actor=alice.actor, name="hook", url=URL)
+    with override_settings(SECRET_KEY="old key", SECRET_KEY_FALLBACKS=["new key"]):
+        assert [signatures.spell(key) for key in live_secrets(hook.pk)] == [secret]
+
+
 # Pause, resume, replay -----------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, BadPolicy, Policy
 from state_admin.domain.values import EMPTY_OBJECT, JSON, Fault, Raw
 from state_admin.models import (
     Entry,
+    Mailbox,
     Message,
     Run,
     StateValue,
@@ -64,7 +65,7 @@ def _the_one(threads: ThreadQuerySet, thread_id: str) -> Thread:
 
 
 def lock_for_deletion(ids: Sequence[int]) -> None:
-    """Lock threads that will be deleted. The caller must have locked the hierarchy.
+    """Lock threads that will be deleted, and their mailboxes. The caller must have locked the hierarchy.
 
     First with the lock that all work on threads takes, including their children, because work on a
     child may still read its parent. Then, when no other work is left, with the lock that also
@@ -73,6 +74,9 @@ def lock_for_deletion(ids: Sequence[int]) -> None:
     rows = Thread.objects.order_by("pk")
     list(rows.filter(Q(pk__in=ids) | Q(parent__in=ids)).held().values_list("pk"))
     list(rows.filter(pk__in=ids).select_for_update().values_list("pk"))
+    # In the order of dead_letters.py: the deletion itself has none.
+    boxes = Mailbox.objects.filter(pk__in=ids).order_by("pk")
+    list(boxes.select_for_update().values_list("pk"))
 
 
 def read_words(text: str) -> list[str]:

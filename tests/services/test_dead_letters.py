@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection, transaction
 from django.db.models import F
 
 from state_admin.contract.types import Cleared
 from state_admin.domain.access import Role
-from state_admin.models import AuditRow, Change, Dispatch
-from state_admin.services import dead_letters, dispatches
+from state_admin.models import AuditRow, Change, Dispatch, Mailbox, Thread
+from state_admin.services import dead_letters, dispatches, erasures
 from state_admin.services.errors import Conflict, Forbidden, NotFound
 from tests.builders import Person, make_thread, make_token
+from tests.loops import closing
+from tests.patience import PATIENCE
+from tests.project.running import wait_for
 from tests.services.racing import race, split
 from tests.services.test_dispatches import ack, box, claimed, enqueue, nack, status, take
 
@@ -184,3 +189,31 @@ def test_race__replays_and_clears_of_many_threads__each_has_one_result(box: Pers
     assert replayed + deleted == 6
     assert Dispatch.objects.filter(status="Queued", replays=1).count() == replayed
     assert Dispatch.objects.count() == replayed
+
+
+@pytest.mark.django_db(transaction=True)
+def test_replay_all__erasure_of_the_threads_meanwhile__waits_for_it(box: Person) -> None:
+    """In the table, the mailbox of t1 is behind that of t2: without a common order, each would wait for
+    the other."""
+    Thread.objects.update(resource_id="customer")
+    for thread in ("t1", "t2", "t1"):
+        make_dead_letter(box, thread)
+    first = Mailbox.objects.filter(thread__public_id="t1")
+    replay = partial(replay_all, box)
+    erase = partial(erasures.erase, actor=box.actor, resource_id="customer", reason="asked to")
+    with ThreadPoolExecutor(2) as others:
+        with transaction.atomic():
+            list(first.select_for_update(of=("self",)))
+            replayed = others.submit(closing(replay))
+            wait_for(lambda: count_waiting() == 1, "the replay waits")
+            erased = others.submit(closing(erase))
+            wait_for(lambda: count_waiting() == 2, "the erasure waits")
+        assert replayed.result(PATIENCE) == 3
+        assert erased.result(PATIENCE).counts["dispatches"] == 3
+    assert not Dispatch.objects.exists()
+
+
+def count_waiting() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+        return int(cursor.fetchone()[0])

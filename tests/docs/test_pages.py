@@ -24,7 +24,8 @@ from tests.e2e.conftest import CHROMIUM
 from tests.project.running import wait_for
 
 # Pages whose blocks need packages that the server's own tests do not: the folder of compat/ that
-# pins them. `make guides` installs them; `make test-system` runs all other pages.
+# pins them. `make guides` installs them; `make test-system` runs all other pages, and `make test-dist`
+# that of the TypeScript client.
 FRAMEWORKS = {
     "docs/guides/a2a.md": "a2a",
     "docs/guides/acp.md": "acp",

@@ -133,7 +133,10 @@ class QuotaExceeded(Problem):
         "The workspace holds as many entries, bytes or threads as its quota permits.",
         "The workspace has as many webhooks, saved views or policies as permitted.",
     )
-    remedy = "Delete what is no longer needed, or ask the operator to raise the quota. Either takes effect within a minute."
+    remedy = (
+        "Delete what is no longer needed, or ask the operator to raise the quota. Either takes effect within a "
+        "minute; on a large server, deletions within an hour."
+    )
     members: ClassVar[dict[str, str]] = {"limit": "the quota", "used": "how much of it is used"}
 
 

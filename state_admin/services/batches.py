@@ -127,8 +127,6 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
     failed: dict[int, Problem] = {}
     grouped: set[int] = set()
     budget = _Budget()
-    # Deletions one by one make room for the puts after them.
-    limited = quotas.limited(actor)
     with quotas.undo_additions(), transaction.atomic():
         seen = _read_together(actor, operations)
         order = _key_order(operations)
@@ -138,7 +136,7 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
             if index in outcomes:
                 continue
             try:
-                if index not in grouped and not limited:
+                if index not in grouped:
                     group = _next_deletions(operations, order[position:], seen)
                     grouped |= set(group)
                     outcomes |= _delete_together(actor, operations, group)

@@ -219,9 +219,14 @@ def delete_entries(
     *, actor: Actor, namespace: str, versions: Mapping[str, int], reason: str = ""
 ) -> dict[str, int]:
     """Delete the entries that have these versions, by key, in one statement. Returns the versions of the
-    deletions; the other entries are left out. Raises NotRegistered."""
+    deletions; the other entries are left out. Raises NotRegistered.
+
+    Deletes nothing if a quota applies: delete_entry counts the room that each deletion makes.
+    """
     require(actor, Role.EDITOR)
     require_open(namespace)
+    if quotas.limited(actor):
+        return {}
     changed = bulk_sql.change_entries(
         "delete",
         {

@@ -83,8 +83,8 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
 
 
 def _has_expired(expires_at: datetime | None, later: str) -> bool:
-    """Whether a version expired before the next one was written, at `later`; "": there is none, and it
-    has expired now. The sweep may not have recorded it."""
+    """Whether a version had expired when the next one was written, at `later`. For the newest version,
+    whose `later` is "": whether it has expired now. The sweep may not have recorded the expiry."""
     if expires_at is None:
         return False
     return expires_at <= (datetime.fromisoformat(later) if later else database.read_time())

@@ -163,9 +163,19 @@ function valueOptions(root, path, word) {
   return texts.map((text) => ({ label: text, info: () => describe(schemas), apply: apply(text) }));
 }
 
+// The syntax tree as far as a position, or null if the request was cancelled. The editor parses for 20 ms
+// after a key, and continues later: until then, there is no node at the end of a long text.
+async function treeTo(cm, context, position) {
+  for (;;) {
+    const tree = cm.ensureSyntaxTree(context.state, position, 20);
+    if (tree || context.aborted) return tree;
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+}
+
 // The node of the string or name that contains the position, or the word before it.
-function wordAt(cm, state, position) {
-  const node = cm.syntaxTree(state).resolveInner(position, -1);
+function wordAt(tree, state, position) {
+  const node = tree.resolveInner(position, -1);
   if (/^(String|PropertyName)$/.test(node.name)) {
     if (node.from >= position || position >= node.to) return null;
     return { from: node.from, to: node.to, rest: node.to - position };
@@ -175,13 +185,14 @@ function wordAt(cm, state, position) {
   return { from: position - /"?[\w.+-]*$/.exec(before)[0].length, to: position, rest: 0 };
 }
 
-function complete(cm, root, { state, pos, explicit }) {
-  const word = wordAt(cm, state, pos);
+async function complete(cm, root, context) {
+  const { state, pos, explicit } = context;
+  const tree = await treeTo(cm, context, pos);
+  const word = tree && wordAt(tree, state, pos);
   if (!word || (!explicit && word.from === pos)) return null;
   const before = state.sliceDoc(Math.max(0, word.from - 1000), word.from);
   const end = word.from - before.length + before.trimEnd().length;
   const sign = state.sliceDoc(end - 1, end);
-  const tree = cm.syntaxTree(state);
   let node = sign ? tree.resolveInner(end, -1) : null;
   const kinds = sign === ":" ? ["Property"] : ["Object", "Array"];
   while (node && !kinds.includes(node.name)) node = node.parent;

@@ -84,8 +84,8 @@ export {
   lineNumbers,
 } from "@codemirror/view";
 export {
-  HighlightStyle, bracketMatching, codeFolding, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting,
-  syntaxTree,
+  HighlightStyle, bracketMatching, codeFolding, ensureSyntaxTree, foldGutter, foldKeymap, indentOnInput,
+  syntaxHighlighting, syntaxTree,
 } from "@codemirror/language";
 export { json } from "@codemirror/lang-json";
 export { forEachDiagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";

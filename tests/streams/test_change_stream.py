@@ -262,7 +262,7 @@ def test_stream__token_revoked__is_closed(listen, alice) -> None:
     events = list(stream)
 
     assert (events[-1].name, events[-1].data["type"]) == ("closed", "/problems/unauthenticated")
-    assert listen(token, last_event_id=stream.last_id).status == 401
+    wait_for(lambda: listen(token).status == 401, "the server refuses the token")
     write(alice, "still here")
     assert any(event.data["key"] == "still here" for event in other)
 

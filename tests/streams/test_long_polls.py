@@ -287,6 +287,7 @@ def test_poll__token_revoked_while_it_waits__is_401(poll, alice) -> None:
     one = poll(token, f"/state/notes/k?wait={LONG}")
     wait_for(parked, "the poll is parked")
     revoke_token(actor=alice.actor, token_id=int(actor.id))
+    wait_for(lambda: poll(token, "/me").answer()[0] == 401, "the server refuses the token")
     put(alice.actor, "notes", "k", 1)
 
     assert one.answer()[0] == 401

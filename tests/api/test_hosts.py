@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from project.settings import ALLOWED_HOSTS
 from tests.builders import Person
 
 pytestmark = pytest.mark.django_db
@@ -66,3 +67,7 @@ def test_host__not_allowed__is_one_line_in_the_log(caplog: pytest.LogCaptureFixt
     assert "request.host_refused" in record.getMessage()
     assert "evil.example" in record.getMessage()
     assert len(record.getMessage()) < 1000
+
+
+def test_allowed_hosts__that_of_site_url_is_listed__has_it_once() -> None:
+    assert ALLOWED_HOSTS.count("127.0.0.1") == 1

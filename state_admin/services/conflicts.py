@@ -12,7 +12,7 @@ from state_admin.domain.three_way import Clash
 from state_admin.domain.values import JSON, MISSING
 from state_admin.models import EntryRevision
 
-from .namespaces import Definition
+from .namespaces import Definition, find_definition
 
 if TYPE_CHECKING:
     from .entry_views import EntryView
@@ -69,8 +69,8 @@ def collide(
 def read_base(actor: Actor, definition: Definition, key: str, version: int) -> str | None:
     """Return the value at a version as JSON text; the default for version 0. None: the version was
     deleted, compacted or redacted, or never existed."""
-    if version == 0:
-        return definition.default
+    if version == 0:  # the cached definition may have an old default
+        return find_definition(actor, definition.name, fresh=True).default
     rows = EntryRevision.objects.visible_to(actor).of_key(definition.name, key)
     texts = rows.filter(version=version, redacted_at=None).values_list("value", flat=True)
     return texts.first()

@@ -421,8 +421,6 @@ def _join(
     """Merge a change, made to the version of `precondition`, with the current entry. Raises
     VersionConflict if they cannot be merged, or `precondition` does not ask for it."""
     version = precondition.version or 0
-    if version == 0:  # the base is the default, and the cached one may be old
-        definition = find_definition(actor, definition.name, fresh=True)
     base = read_base(actor, definition, before.key, version)
     sides = show_sides(base=base, theirs=before.value if before.exists else None)
     if base is None:  # the change cannot be computed

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from state_admin.models import Namespace, entries_sql
-from state_admin.services.entries import Precondition, patch_entry
+from state_admin.services.entries import Precondition, delete_entry, patch_entry
+from state_admin.services.errors import VersionConflict
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
 
 pytestmark = pytest.mark.django_db
@@ -61,3 +62,18 @@ def test_patch__merged_with_the_creation__starts_from_the_newest_default(alice: 
     )
 
     assert done.entry.value == '{"count":3,"theirs":1}'
+
+
+def test_delete__merged_with_the_creation__starts_from_the_newest_default(alice: Person) -> None:
+    """The value of the entry is the former default: only with that one it counts as unchanged."""
+    make_namespace(alice.actor, default={"count": 1})
+    put(alice.actor, "notes", "k", {"count": 1})
+    Namespace.objects.update(default='{"count": 2}', schema_version=2)
+
+    with pytest.raises(VersionConflict):
+        delete_entry(
+            actor=alice.actor,
+            namespace="notes",
+            key="k",
+            precondition=Precondition(0, merge=True),
+        )

@@ -13,7 +13,7 @@ from state_admin.domain.documents import MAX_FAULTS
 from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Fault, Raw
-from state_admin.models import RevisionKind, Run, RunStatus, Thread
+from state_admin.models import RevisionKind, Run, RunStatus, Thread, erasures_sql
 
 from . import commit_conflicts, compactions, journal, knowledge, messages, runs, snapshots
 from .actors import require
@@ -74,6 +74,8 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
     if hidden := [read.namespace for read in reads if not actor.sees_namespace(read.namespace)]:
         raise NotRegistered(hidden[0])
     with transaction.atomic():
+        if reads:  # they have keys of entries
+            erasures_sql.lock_erasure(actor.workspace_id, shared=True)
         if names:
             hold_registry(actor)
         run, thread = runs.lock_run(actor, run_id)

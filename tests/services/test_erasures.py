@@ -21,6 +21,7 @@ from state_admin.models import (
     Message,
     Revert,
     Run,
+    RunRead,
     Thread,
     WebhookDelivery,
     erasures_sql,
@@ -50,7 +51,7 @@ from tests import builders, feeding
 from tests.builders import Person, make_namespace, make_thread, make_token, put, raw
 from tests.feeding import wait_for_feed
 from tests.services.canary import tables_with
-from tests.services.racing import interleave
+from tests.services.racing import interleave, overlap
 
 SECRET = "canary5e1d08"
 # Contained in the resource, its threads and their content, ids included.
@@ -285,6 +286,21 @@ def test_erase__replay_of_dead_letters_meanwhile__waits_for_it(
         erase(alice, resource_id=RESOURCE)
     shared = WebhookDelivery.objects.get(subject="state/notes/shared")
     assert shared.status == "queued"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__commit_that_reports_a_read_meanwhile__leaves_no_key(alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", SECRET, 1)
+    make_thread(alice.actor, "t1")
+    builders.make_run(alice.actor, "t1", "r1")
+    commit = partial(builders.commit, alice.actor, "r1", reads=[Read("notes", SECRET, 1)])
+    overlap(commit, lambda: erase(alice, key=SECRET))
+    assert not RunRead.objects.exists()
+    put(alice.actor, "notes", SECRET, 1)
+    with pytest.raises(Invalid, match="no version 1"):
+        overlap(lambda: erase(alice, key=SECRET), commit)
+    assert not RunRead.objects.exists()
 
 
 def test_erase__resource__includes_threads_and_no_keys_of_frameworks(

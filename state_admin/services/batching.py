@@ -8,6 +8,7 @@ from math import ceil
 from time import monotonic
 from typing import Any, TypeVar
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 T = TypeVar("T")
@@ -80,12 +81,15 @@ def delete_in_batches(rows: QuerySet[Any, Any], column: str, most: int) -> int:
 
     Without the order, PostgreSQL would expect to find enough rows anywhere, and read the whole table
     when there are none. The condition is in both queries: the outer one is evaluated again for a row
-    that another transaction changed meanwhile.
+    that another transaction changed meanwhile. Locked rows are left to the next time, because others,
+    such as an erasure, lock them in another order.
     """
 
     def delete_oldest() -> int:
-        oldest = rows.order_by(column).values("pk")[:most]
-        deleted, _ = rows.filter(pk__in=oldest).delete()
+        with transaction.atomic():
+            free = rows.select_for_update(skip_locked=True, of=("self",))
+            oldest = free.order_by(column).values("pk")[:most]
+            deleted, _ = rows.filter(pk__in=oldest).delete()
         return deleted
 
     return repeat_in_batches(delete_oldest, most)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -25,11 +26,13 @@ from state_admin.models import (
     Thread,
     WebhookDelivery,
     erasures_sql,
+    webhooks_sql,
 )
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position, read_end, read_page
 from state_admin.services import (
     compaction_jobs,
     compactions,
+    deliveries,
     dispatches,
     entries,
     erasures,
@@ -301,6 +304,35 @@ def test_erase__commit_that_reports_a_read_meanwhile__leaves_no_key(alice: Perso
     with pytest.raises(Invalid, match="no version 1"):
         overlap(lambda: erase(alice, key=SECRET), commit)
     assert not RunRead.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("sweep", "status"),
+    [
+        (deliveries.purge_deliveries, "dead"),
+        (partial(webhooks_sql.bury_lost_deliveries, most=1), "delivering"),
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_erase__sweep_of_deliveries_meanwhile__leaves_them_to_the_next_one(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, sweep: Callable[[], object], status: str
+) -> None:
+    """The erasure changes the delivery of the run's write, which is the last one, before the others."""
+    make_namespace(alice.actor, "notes")
+    hook, _ = webhooks.create_webhook(actor=alice.actor, name="all", url="https://example.com/hook")
+    make_thread(alice.actor, "t1", resource_id=RESOURCE)
+    builders.make_run(alice.actor, "t1", "r1")
+    put(replace(alice.actor, run_id="r1"), "notes", "shared", 1)
+    feeding.pump(hook)
+    past = timezone.now() - timedelta(days=400)
+    rows = WebhookDelivery.objects.all()
+    rows.update(test=True, status=status, attempts=1, finished_at=past, lease_expires_at=past)
+    with interleave(monkeypatch, erasures_sql, "_delete", sweep):
+        erase(alice, resource_id=RESOURCE)
+    shared = rows.filter(subject="state/notes/shared", status=status, claim=0)
+    assert shared.exists()
+    sweep()
+    assert not shared.exists()
 
 
 def test_erase__resource__includes_threads_and_no_keys_of_frameworks(

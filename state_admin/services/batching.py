@@ -4,12 +4,15 @@ transactions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from math import ceil
 from time import monotonic
 from typing import Any, TypeVar
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import QuerySet
+
+from state_admin.models import freezing_sql
 
 T = TypeVar("T")
 
@@ -61,6 +64,17 @@ def split_by_size(
         total += size
     if batch:
         yield batch
+
+
+@contextmanager
+def skip_frozen() -> Iterator[None]:
+    """Leave the block if its workspace was frozen since the sweep found work there, so that the sweep
+    continues with the others."""
+    try:
+        yield
+    except OperationalError as error:
+        if not freezing_sql.is_refusal(error):
+            raise
 
 
 def repeat_in_batches(work: Callable[[], int], most: int) -> int:

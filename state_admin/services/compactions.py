@@ -33,7 +33,7 @@ from state_admin.summarizers import SummaryFailed
 
 from . import journal, notifications, summaries
 from .actors import require, system_actor
-from .batching import Report
+from .batching import Report, skip_frozen
 from .effective_views import active_summary, recount_context
 from .errors import Conflict
 from .finding import find_row
@@ -92,7 +92,7 @@ def request_scheduled() -> Report:
     least = Policy().min_gain_tokens
     while due := find_due_threads(after=after, min_gain=least, limit=_BATCH):
         for thread_id in due:
-            with transaction.atomic():
+            with skip_frozen(), transaction.atomic():
                 # Locked, so that it cannot be deleted meanwhile.
                 thread = Thread.objects.held().filter(pk=thread_id).first()
                 if thread is None:

@@ -25,7 +25,7 @@ from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery, webhook
 from state_admin.models.webhooks import WebhookQuerySet
 from state_admin.models.webhooks_sql import ClaimedDelivery
 
-from .batching import delete_in_batches
+from .batching import delete_in_batches, skip_frozen
 from .webhook_pump import disable_webhook, pump_webhook
 from .webhook_secrets import live_secrets
 
@@ -232,7 +232,8 @@ def tick() -> tuple[dict[str, int], list[str], list[str]]:
     queued = 0
     active = Webhook.objects.active().filter(workspace__frozen_at=None).order_by("pk")
     for webhook_id in active.values_list("public_id", flat=True):
-        queued += pump_webhook(webhook_id)
+        with skip_frozen():
+            queued += pump_webhook(webhook_id)
     lost = webhooks_sql.bury_lost_deliveries(most=settings.WEBHOOK_MAX_ATTEMPTS)
     heads = [webhook_id for webhook_id, _ in webhooks_sql.find_due_deliveries()]
     return {"queued": queued, "given_up": lost}, heads, webhooks_sql.find_due_tests()

@@ -38,7 +38,7 @@ from state_admin.models.sessions import unexpired
 
 from . import journal, notifications, retention, revert_jobs, tickets
 from .actors import system_actor
-from .batching import Report, Rest, delete_in_batches, repeat_in_batches
+from .batching import Report, Rest, delete_in_batches, repeat_in_batches, skip_frozen
 from .clearing import clear_entries
 from .compaction_jobs import count_lost
 from .compactions import RUN
@@ -72,7 +72,7 @@ def _expire_batch() -> int:
     expired = 0
     for workspace_id in sorted({row[0] for row in due}):
         actor = system_actor(workspace_id, "expiry sweep")
-        with transaction.atomic():
+        with skip_frozen(), transaction.atomic():
             rows = [row[1:] for row in due if row[0] == workspace_id]
             expired += clear_entries(actor, rows, "time to live expired", Operation.EXPIRE)
     return expired
@@ -82,7 +82,7 @@ def flag_stuck_runs() -> Report:
     """Flag stuck runs, with the reason in plain text. No run is ended."""
     flagged = 0
     for run in _runs_to_flag().select_related("thread")[:BATCH]:
-        with transaction.atomic():
+        with skip_frozen(), transaction.atomic():
             stuck = Run.objects.filter(pk=run.pk, flagged_at=None).stuck()
             if stuck.update(flagged_at=Now()):
                 # The reason may have changed since the run was found.
@@ -112,7 +112,11 @@ def expire_tickets() -> Report:
     """Cancel the expired tickets whose `on_expiry` says so. Late decisions are refused even before
     this runs."""
     found = _due_tickets().select_related("run").order_by("expires_at")[:BATCH]
-    return {"expired": sum(tickets.expire_ticket(ticket) for ticket in found)}
+    expired = 0
+    for ticket in found:
+        with skip_frozen():
+            expired += tickets.expire_ticket(ticket)
+    return {"expired": expired}
 
 
 def any_ticket_due() -> bool:

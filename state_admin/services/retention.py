@@ -41,6 +41,7 @@ from state_admin.models.retention_sql import History, StoredSize
 
 from . import journal
 from .actors import require, require_open, system_actor
+from .batching import skip_frozen
 from .compaction_jobs import LEASE, claim
 from .compactions import enqueue, record_step
 from .errors import Gone, NotFound, NotRegistered
@@ -184,7 +185,7 @@ def queue_snapshots() -> dict[str, int]:
     `snapshot_keep_last`, none is."""
     queued = 0
     for thread_id in retention_sql.due_threads(most=DUE, limit=SWEEP):
-        with transaction.atomic():
+        with skip_frozen(), transaction.atomic():
             thread = Thread.objects.held().filter(pk=thread_id).first()
             if thread is None:
                 continue
@@ -207,11 +208,12 @@ def queue_histories() -> dict[str, int]:
         if retention_sql.any_old_version(_history(row), batch=BATCH)
     ]
     for row in due:
-        request_history(
-            actor=system_actor(row.workspace_id, "retention"),
-            namespace=row.name,
-            trigger=Trigger.SCHEDULE,
-        )
+        with skip_frozen():
+            request_history(
+                actor=system_actor(row.workspace_id, "retention"),
+                namespace=row.name,
+                trigger=Trigger.SCHEDULE,
+            )
     return {"namespaces": len(due)}
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from project.lane import _is_refused
+from state_admin.domain.access import Role
 from state_admin.models import (
     ApiToken,
     Change,
@@ -20,7 +24,9 @@ from state_admin.models import (
     Entry,
     EntryRevision,
     IdempotencyRecord,
+    Mailbox,
     Message,
+    Namespace,
     Run,
     Thread,
     Ticket,
@@ -52,9 +58,10 @@ from state_admin.services.actors import actor_of_token
 from state_admin.services.errors import Conflict, Unavailable
 from state_admin.services.move_problems import WorkspaceMoved
 from state_admin.services.token_cache import Credential
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_person, put
 from tests.loops import closing
 from tests.patience import PATIENCE
+from tests.services.faults import Bystander, failing
 from tests.services.moving import reset, triggers
 from tests.services.racing import overlap
 from tests.services.workspace_copying import make_workspace
@@ -299,6 +306,65 @@ def test_jobs__frozen_workspace__is_skipped(ann: Person) -> None:
     assert maintenance.expire_entries()["expired"] == 1
     assert webhooks_sql.has_work()
     assert is_behind()
+
+
+@dataclass
+class FreezeAtWrite(Bystander):
+    """Another connection freezes a workspace when the first statement writes or locks a row."""
+
+    workspace_id: int = 0
+    done: bool = False
+
+    def statement(self, sql: str, execute: Callable[[], Any]) -> Any:
+        if not self.done and re.search("INSERT INTO|UPDATE|DELETE FROM", sql):
+            self.done = True
+            self.link.execute(
+                "UPDATE workspaces SET frozen_at = now() WHERE id = %s", [self.workspace_id]
+            )
+        return execute()
+
+
+def test_jobs__workspace_that_is_frozen_meanwhile__continue_with_the_others(ann: Person) -> None:
+    mallory = make_person("mallory", "rival", Role.ADMIN)
+    make_namespace(mallory.actor, "notes")
+    put(mallory.actor, "notes", "expiring", 1, ttl_seconds=3600)
+    make_everything_due(ann)
+    Compaction.objects.all().delete()
+    past = timezone.now() - timedelta(days=400)
+    policy = '{"every_hours": 1, "min_gain_tokens": 0, "snapshot_keep_last": 1}'
+    Thread.objects.update(policy=policy, created_at=past)
+    Namespace.objects.filter(workspace=ann.workspace).update(history_keep_last=1)
+    Mailbox.objects.update(due_at=past)
+    freezing_sql.switch_on()
+    jobs: list[Any] = [
+        maintenance.expire_entries,
+        maintenance.flag_stuck_runs,
+        maintenance.expire_tickets,
+        compactions.request_scheduled,
+        retention.queue_histories,
+        retention.queue_snapshots,
+        deliveries.tick,
+        dispatches.settle_mailboxes,
+    ]
+    idle, refused = [], []
+    here = connection.connection.info
+    address = {"host": here.host, "port": here.port, "user": here.user, "dbname": here.dbname}
+    with psycopg.connect(**address, autocommit=True) as link:
+        for job in jobs:
+            freezing = FreezeAtWrite(link, workspace_id=ann.workspace.pk)
+            try:
+                with failing(freezing):
+                    job()
+            except OperationalError:
+                refused.append(job.__name__)
+            if not freezing.done:
+                idle.append(job.__name__)
+            with transaction.atomic():
+                freezing_sql.exempt()
+                Workspace.objects.update(frozen_at=None)
+    assert (idle, refused) == ([], [])
+    assert Entry.objects.get(namespace__workspace=mallory.workspace, key="expiring").deleted
+    assert not Entry.objects.get(namespace__workspace=ann.workspace, key="expiring").deleted
 
 
 def digests() -> dict[str, Any]:

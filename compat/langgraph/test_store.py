@@ -334,6 +334,16 @@ def test_ttl__read_again_and_again__lives_on(
     assert expiry() is None
 
 
+def test_ttl__items_larger_than_a_request__are_extended(
+    store: CommonholdStore, state: Commonhold, namespace: str
+) -> None:
+    for number in range(10):
+        store.put(("t",), f"k{number}", {"text": "x" * 1_000_000}, ttl=1)
+    first = state.get(f"{namespace}.store", "t/k9").expires_at
+    assert len(store.search(("t",))) == 10
+    assert state.get(f"{namespace}.store", "t/k9").expires_at > first
+
+
 def test_ttl__of_the_configuration__is_the_default(namespace: str, state: Commonhold) -> None:
     configured: Any = {"default_ttl": 5, "refresh_on_read": False}
     with CommonholdStore.from_env(namespace=namespace, ttl=configured) as store:

@@ -71,7 +71,7 @@ def put_writes_together(
     return operations
 
 
-def _size_of(operation: Operation) -> int:
+def size_of(operation: Operation) -> int:
     return len(json.dumps(operation, ensure_ascii=False).encode()) + 1
 
 
@@ -127,7 +127,7 @@ def write(operations: Sequence[Operation], *, waits: bool = False) -> Plan[None]
     if is_plain and len(operations) == 1:
         yield StoreEntries(operations, store_entries, waits)
         return
-    chunks = list(split_batches(operations, _size_of))
+    chunks = list(split_batches(operations, size_of))
     for chunk in chunks:
         if is_plain and len(chunks) == 1:
             yield StoreEntries(chunk, store_entries, waits)

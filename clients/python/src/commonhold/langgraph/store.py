@@ -39,9 +39,10 @@ from commonhold.entries import (
     list_entries,
     put_entry,
     run_batch,
+    split_batches,
     update_entry,
 )
-from commonhold.langgraph.operations import read_entries
+from commonhold.langgraph.operations import read_entries, size_of
 from commonhold.langgraph.packing import escape
 from commonhold.langgraph.wire import ClientPair, Connected, Plan
 from commonhold.namespaces import register_namespace
@@ -252,7 +253,7 @@ class CommonholdStore(BaseStore, Connected):
             }
             for entry in entries
         ]
-        for chunk in _chunks(operations):
+        for chunk in split_batches(operations, size_of):
             yield run_batch(chunk, atomic=False, reason="read")
 
     def _update(

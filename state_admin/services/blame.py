@@ -147,19 +147,24 @@ def read_path_history(
 
     def history() -> Iterator[tuple[EntryRevision | None, JSON, bool]]:
         nonlocal left
+        later: EntryRevision | None = None
         for row in rows.iterator(chunk_size=20):
             left -= len(row.value or "")
             found.newest = found.newest or row.version
             found.has_gaps |= bool(found.oldest) and found.oldest != row.version + 1
             found.oldest = row.version
+            # The next version was created over an expired value, which no version removed.
+            if later and later.value and row.expires_at and row.expires_at <= later.at:
+                yield row, None, False
             yield row, values.load(row.value or "null"), row.value is not None
+            later = row
         found.has_gaps |= found.oldest > 1
         yield None, None, False  # what was before the oldest version
 
     with transaction.atomic():  # see blame_entry
         for count, step in enumerate(blame.follow(history(), path), 1):
             found.found |= step.after is not MISSING or step.before is not MISSING
-            if step.is_change and step.version is not None:
+            if step.is_change and step.version is not None and step.version is not step.older:
                 place = step.path_before if step.after is MISSING else step.path
                 is_oldest = step.older is None and step.version.version > 1
                 found.changes.append(

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
+from state_admin.domain.values import MISSING
 from state_admin.models import Entry, EntryRevision, Namespace
 from state_admin.services import blame, entries
 from state_admin.services.blame import blame_entry
@@ -141,6 +142,18 @@ def test_path_history__invisible_entry__is_refused_or_empty(alice: Person, mallo
     _, narrow = make_token(alice, namespaces=["other"])
     with pytest.raises(NotRegistered):
         blame.read_path_history(actor=narrow, namespace="notes", key="k", pointer="/a")
+
+
+def test_path_history__created_over_an_expired_value__lists_the_creation(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"a": 1}, ttl_seconds=60)
+    past = Now() - timedelta(seconds=1)
+    EntryRevision.objects.update(expires_at=past)
+    Entry.objects.update(expires_at=past)
+    put(alice.actor, "notes", "k", {"a": 1})
+    found = history_of(alice, "/a")
+    assert changed(found) == [(2, "/a"), (1, "/a")]
+    assert [each.before for each in found.changes] == [MISSING, MISSING]
 
 
 def history_of(person: Person, pointer: str, since: int | None = None) -> blame.PathHistory:

@@ -54,6 +54,13 @@ document.addEventListener("click", ({ target }) => {
 
 const kept = (form) => fieldsOf(form).filter((field) => field.type !== "password");
 const nameOf = (field) => (isTick(field) ? `${field.name}=${field.value}` : field.name);
+// A list has only its options, and an input only values of its type.
+function accepts(field, value) {
+  const copy = field.cloneNode(true);
+  copy.value = value;
+  return copy.value === value;
+}
+const isOf = (field, [name, value]) => name === nameOf(field) && (isTick(field) || accepts(field, value));
 let timer = 0;
 let touched = false;
 
@@ -86,8 +93,7 @@ function restore() {
     location.replace(url);
     return;
   }
-  const names = fields.map(nameOf);
-  if (draft.length !== names.length || draft.some(([name], index) => name !== names[index])) return offerOutdated(form, draft);
+  if (draft.length !== fields.length || !fields.every((field, index) => isOf(field, draft[index]))) return offerOutdated(form, draft);
   draft.forEach(([, value], index) => (fields[index][isTick(fields[index]) ? "checked" : "value"] = value));
   form.dataset.unsaved = "";
   showBanner(form, "#restored-template");
@@ -108,13 +114,13 @@ function showBanner(form, template) {
   return banner;
 }
 
-// The form has other fields than when the draft was typed, for example because a schema was changed. The user
+// The form has other fields or options than when the draft was typed, for example because a schema was changed. The user
 // chooses: what belongs to its fields is restored, and the rest is shown.
 function offerOutdated(form, draft) {
   const banner = showBanner(form, "#outdated-template");
   const rest = [...draft];
   const fitting = kept(form).map((field) => {
-    const index = rest.findIndex(([name]) => name === nameOf(field));
+    const index = rest.findIndex((each) => isOf(field, each));
     return index < 0 ? [nameOf(field), isTick(field) ? field.checked : field.value] : rest.splice(index, 1)[0];
   });
   const lines = rest.filter(([name, value]) => value && name !== "held").map(([name, value]) => `${name}: ${value}`);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -16,7 +17,7 @@ from tests.builders import Person, make_namespace, make_record, put
 
 from .conftest import Errors, press, take_held
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["goal"],
     "properties": {
@@ -277,6 +278,23 @@ def test_draft__of_an_older_form__is_offered(page: Page, alice: Person) -> None:
     page.reload()
     expect(offer()).to_have_count(0)
     expect(restored(page)).to_have_count(0)
+
+
+def test_draft__with_an_option_that_the_schema_lost__is_offered(page: Page, alice: Person) -> None:
+    page.goto(f"{URL}?as=form")
+    page.get_by_label("Goal").fill("sail")
+    page.get_by_role("combobox", name="State").select_option("closed")
+    stored_draft(page, "closed")
+    properties = SCHEMA["properties"] | {"state": {"enum": ["open", "done"]}}
+    make_namespace(alice.actor, "orders", schema=SCHEMA | {"properties": properties}, default=VALUE)
+    leave(page, URL)
+    offer = page.get_by_role("status").filter(has_text="no longer has fields for these values")
+    expect(offer).to_contain_text("closed")
+    offer.get_by_role("button", name="Restore").click()
+    expect(restored(page)).to_be_visible()
+    press(page, "Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == VALUE | {"goal": "sail"}
 
 
 def test_draft__key_in_the_query_string__is_of_its_entry_only(page: Page, alice: Person) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
@@ -107,7 +107,8 @@ def _filtered(request: Request, filters: dict[str, str]) -> QuerySet[Membership]
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Membership], str]:
-    rows = _filtered(request, filters).select_related("user")
+    others = Membership.objects.filter(user=OuterRef("user")).exclude(pk=OuterRef("pk"))
+    rows = _filtered(request, filters).select_related("user").annotate(elsewhere=Exists(others))
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 

@@ -7,12 +7,14 @@ import json
 import re
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.test import Client
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow, Membership, UserSession
 from state_admin.services.actors import actor_of_token
 from state_admin.services.logins import set_password
+from state_admin.services.members import add_member
 from state_admin.services.tokens import create_token
 from tests.builders import Person, make_person, make_token
 from tests.web.conftest import CheckQueries
@@ -33,6 +35,19 @@ def test_members__listed__with_roles_and_sign_in_methods(
     assert "<strong>bob</strong>" in shown
     assert "mallory" not in shown
     assert "<option selected>viewer</option>" in shown
+
+
+def test_members__account_beyond_the_workspace__offers_no_login_link(
+    admin: Client, bob: Person, mallory: Person
+) -> None:
+    accounts = get_user_model().objects.filter(username="bob")
+    accounts.update(password="!")
+    assert page(admin, "/members").count("New login link") == 2  # alice has no password, too
+    accounts.update(is_superuser=True)
+    assert page(admin, "/members").count("New login link") == 1
+    accounts.update(is_superuser=False)
+    add_member(actor=mallory.actor, username="bob", role=Role.VIEWER)
+    assert page(admin, "/members").count("New login link") == 1
 
 
 def test_member__added__link_is_shown_once_and_works(admin: Client, client: Client) -> None:
